@@ -1,0 +1,311 @@
+//! The one table of codes: every error and every diagnostic that fumehood can show.
+//!
+//! A released code is never renamed or reused. The first letter of a diagnostic says its severity: `E_`
+//! error, `W_` warning, `N_` note. `docs/errors.md` is printed from this table and a test keeps it so.
+
+use core::fmt;
+
+/// Who must act, in the words of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// The caller, or the author of the skill, must change what was given (400).
+    Invalid,
+    /// Somebody with authority said no (403).
+    Denied,
+    /// What was asked for is not there (404).
+    Missing,
+    /// What was asked for changed, or stands for more than one thing (409).
+    Conflict,
+    /// A limit was passed (413).
+    TooLarge,
+    /// The caller gave up (499).
+    Cancelled,
+    /// fumehood is wrong (500).
+    Internal,
+    /// The operating system or a file of ours could not be used (503).
+    Unavailable,
+}
+
+impl Class {
+    /// The HTTP status that says the same.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Invalid => 400,
+            Self::Denied => 403,
+            Self::Missing => 404,
+            Self::Conflict => 409,
+            Self::TooLarge => 413,
+            Self::Cancelled => 499,
+            Self::Internal => 500,
+            Self::Unavailable => 503,
+        }
+    }
+
+    /// The process exit code of the command line.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Invalid | Self::Missing | Self::Conflict | Self::TooLarge => 2,
+            Self::Denied => 3,
+            Self::Unavailable => 4,
+            Self::Internal => 70,
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// The name used in JSON output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Denied => "denied",
+            Self::Missing => "missing",
+            Self::Conflict => "conflict",
+            Self::TooLarge => "too_large",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// How much a diagnostic matters to whoever loads the skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing, nothing to fix.
+    Note,
+    /// Loadable, but other hosts may refuse it or read it differently.
+    Warning,
+    /// Something was refused.
+    Error,
+}
+
+impl Severity {
+    /// The name used in JSON output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Anything that carries a code from the table.
+pub trait Coded {
+    /// The code. Its text is stable.
+    fn code(&self) -> Code;
+}
+
+macro_rules! codes {
+    ($( $variant:ident $text:literal $class:ident $retry:literal $sentence:literal )*) => {
+        /// A stable code. `Display` prints its text.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code { $( #[doc = $sentence] $variant, )* }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Code] = &[ $( Code::$variant, )* ];
+
+            /// The stable text.
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $text, )* }
+            }
+
+            /// Who must act.
+            pub fn class(self) -> Class {
+                match self { $( Self::$variant => Class::$class, )* }
+            }
+
+            /// Whether the same call may succeed later with nothing changed by the caller.
+            pub fn retryable(self) -> bool {
+                match self { $( Self::$variant => $retry, )* }
+            }
+
+            /// What the code means, in one sentence.
+            pub fn sentence(self) -> &'static str {
+                match self { $( Self::$variant => $sentence, )* }
+            }
+        }
+    };
+}
+
+impl Code {
+    /// The severity that the first letter of the text stands for.
+    pub fn severity(self) -> Severity {
+        match self.as_str().as_bytes().first() {
+            Some(b'N') => Severity::Note,
+            Some(b'W') => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+codes! {
+    // Calls.
+    Usage "E_USAGE" Invalid false "The command line could not be understood."
+    Internal "E_INTERNAL" Internal false "fumehood met a state it does not expect; this is a bug."
+    Cancelled "E_CANCELLED" Cancelled false "The person stopped the command."
+    ConfigInvalid "E_CONFIG_INVALID" Invalid false "fumehood.toml could not be read as written."
+    HomeRefused "E_HOME_REFUSED" Denied false "The state or config folder is not private to the caller."
+    StateUnavailable "E_STATE_UNAVAILABLE" Unavailable true "A state file could not be read or written."
+    TerminalRequired "E_TERMINAL_REQUIRED" Denied false "A decision that grants something needs a person at a controlling terminal."
+    NotConfirmed "E_NOT_CONFIRMED" Denied false "The person did not say yes."
+    OutputFailed "E_OUTPUT_FAILED" Unavailable true "The answer could not be written to standard output."
+
+    // Finding skills.
+    SkillNotFound "E_SKILL_NOT_FOUND" Missing false "No skill of that name or path is known."
+    SkillAmbiguous "E_SKILL_AMBIGUOUS" Conflict false "The name stands for more than one skill."
+    NoSkillsFound "E_NO_SKILLS_FOUND" Missing false "The searched folders hold no SKILL.md."
+    SourceMissing "E_SOURCE_MISSING" Missing false "A folder to search does not exist or is no folder."
+    SourceUnreadable "E_SOURCE_UNREADABLE" Unavailable true "The operating system refused to open or list a folder."
+    ProjectInert "E_PROJECT_INERT" Denied false "The skill belongs to a project that nobody trusted yet."
+    ProjectInertNote "N_PROJECT_INERT" Denied false "A project's skills are counted but not shown until the project is trusted."
+    Shadowed "N_SHADOWED" Conflict false "Another skill of the same name comes first; this one is reached by its qualified name."
+    WalkDepth "W_WALK_DEPTH" TooLarge false "Folders below the depth limit were not searched."
+    WalkDirectories "W_WALK_DIRECTORIES" TooLarge false "The limit of searched folders was reached; the rest was not searched."
+    WalkSkills "W_WALK_SKILLS" TooLarge false "The limit of skills in one source was reached; the rest was not searched."
+    WalkUnreadable "W_WALK_UNREADABLE" Unavailable true "A folder could not be opened and was not searched."
+    WalkLink "N_WALK_LINK" Invalid false "A linked folder that is no skill itself was not searched."
+
+    // Files of a skill.
+    PathRejected "E_SKILL_SOURCE_PATH_REJECTED" Invalid false "A path is not a portable relative path inside the skill."
+    PathCollision "E_PATH_COLLISION" Conflict false "Two paths of one bundle are the same file on some systems."
+    FileNotFound "E_FILE_NOT_FOUND" Missing false "The skill has no such file."
+    FileUnreadable "E_FILE_UNREADABLE" Unavailable true "The operating system refused to read a file of the skill."
+    FileTooLarge "E_FILE_TOO_LARGE" TooLarge false "A file is larger than the limit for what was asked."
+    RangeInvalid "E_RANGE_INVALID" Invalid false "The byte range lies outside the file or is turned round."
+    LinkEscapes "E_LINK_ESCAPES" Denied false "A link leads out of the skill, in a circle or to nothing; it was not followed."
+    LinkRefused "E_LINK_REFUSED" Denied false "A declared file is a link, and declared files must be plain files."
+    LinkFollowed "N_LINK_FOLLOWED" Invalid false "A link inside the skill counts as the bytes of its target."
+    SpecialFile "E_SPECIAL_FILE" Denied false "A FIFO, device or socket is never opened."
+    HardLinked "N_HARD_LINKED" Invalid false "A file has other names on this disk, so it can change without its folder changing."
+    SkillTooLarge "W_SKILL_TOO_LARGE" TooLarge false "The skill is above 512 files or 16 MiB: listed and shown, but without a revision it cannot run."
+    FilesNotListed "W_FILES_NOT_LISTED" TooLarge false "The skill has more entries or deeper folders than are listed."
+    SnapshotChanged "E_SNAPSHOT_CHANGED" Conflict true "The skill changed while it was read."
+    NestedSkill "N_NESTED_SKILL" Invalid false "A SKILL.md below another skill counts as a supporting file."
+
+    // SKILL.md as a file.
+    SkillMdMissing "E_SKILL_MD_MISSING" Missing false "The folder holds no SKILL.md."
+    SkillMdName "W_SKILL_MD_NAME" Invalid false "The file is not spelled SKILL.md; other hosts will not see it."
+    SkillMdAmbiguous "E_SKILL_MD_AMBIGUOUS" Conflict false "Two spellings of SKILL.md stand side by side."
+    SkillMdTooLarge "E_SKILL_MD_TOO_LARGE" TooLarge false "SKILL.md is larger than 1 MiB."
+    SkillMdEncoding "E_SKILL_MD_ENCODING" Invalid false "SKILL.md is not valid UTF-8."
+    SkillMdNul "E_SKILL_MD_NUL" Invalid false "SKILL.md holds a NUL byte."
+    SkillMdLinkText "E_SKILL_MD_LINK_TEXT" Invalid false "SKILL.md holds only a path: a link that was checked out as text."
+    Bom "N_BOM" Invalid false "SKILL.md starts with a byte order mark."
+    Crlf "N_CRLF" Invalid false "SKILL.md has CRLF line ends."
+    FenceSpaces "N_FENCE_SPACES" Invalid false "A frontmatter fence has trailing spaces."
+    LeadingBlank "N_LEADING_BLANK" Invalid false "Blank lines stand before the frontmatter."
+
+    // Frontmatter.
+    FrontmatterMissing "E_FRONTMATTER_MISSING" Invalid false "SKILL.md does not start with a frontmatter block."
+    FrontmatterUnclosed "E_FRONTMATTER_UNCLOSED" Invalid false "The frontmatter has no closing line of three dashes."
+    FrontmatterTooLarge "E_FRONTMATTER_TOO_LARGE" TooLarge false "The frontmatter is larger than 64 KiB, or too deep, or has too many nodes."
+    FrontmatterInvalid "E_FRONTMATTER_INVALID" Invalid false "The frontmatter is no valid YAML mapping and could not be rescued."
+    FrontmatterDuplicate "E_FRONTMATTER_DUPLICATE_KEY" Invalid false "The frontmatter has one key twice, and readers differ on which one counts."
+    FrontmatterQuoted "W_FRONTMATTER_QUOTED" Invalid false "The frontmatter is broken YAML; it was read by quoting single lines."
+    FrontmatterRescued "W_FRONTMATTER_RESCUED" Invalid false "The frontmatter is broken YAML; only its name and description were read."
+    NameMissing "W_NAME_MISSING" Invalid false "The frontmatter has no name; the folder's name is used."
+    NameTrimmed "N_NAME_TRIMMED" Invalid false "The name has spaces around it."
+    NameCharacters "W_NAME_CHARACTERS" Invalid false "The name has characters outside a-z, 0-9 and single inner hyphens."
+    NameTooLong "W_NAME_TOO_LONG" TooLarge false "The name is longer than 64 characters."
+    NameDirectory "W_NAME_DIRECTORY" Invalid false "The name differs from the folder's name."
+    NameUnusable "E_NAME_UNUSABLE" Invalid false "Neither the name nor the folder's name has a letter or digit."
+    NameInvalid "E_NAME_INVALID" Invalid false "A name does not follow its rule."
+    ScalarAsText "N_SCALAR_AS_TEXT" Invalid false "A number or boolean stands where text is meant; it was read as written."
+    DescriptionMissing "E_DESCRIPTION_MISSING" Invalid false "The description is missing or blank."
+    DescriptionTooLong "W_DESCRIPTION_TOO_LONG" TooLarge false "The description is longer than 1024 characters; catalogues show its beginning."
+    CompatibilityLength "W_COMPATIBILITY_LENGTH" Invalid false "The compatibility text is empty or longer than 500 characters."
+    FieldType "W_FIELD_TYPE" Invalid false "A standard field has a type that the standard does not give it."
+    MetadataValue "W_METADATA_VALUE" Invalid false "A metadata value is a list or map where the standard has text; it was kept."
+    FieldUnknown "N_FIELD_UNKNOWN" Invalid false "A field outside the standard was kept and has no effect."
+    HostField "N_HOST_FIELD_NOT_ENFORCED" Invalid false "A field that another host acts on was kept; fumehood does not enforce it."
+    HostFeature "N_HOST_FEATURE" Invalid false "The body uses another host's features; the text is kept and nothing is expanded or run."
+    AllowedToolsForm "N_ALLOWED_TOOLS_FORM" Invalid false "allowed-tools is a list or has commas where the standard has one space-separated string."
+    AllowedToolsMalformed "W_ALLOWED_TOOLS_MALFORMED" Invalid false "allowed-tools could not be read; it counts as an empty list."
+    HostTools "N_HOST_TOOLS" Invalid false "The skill names tools of its host in allowed-tools; a request, never a grant."
+
+    // Manifests and execution.
+    ExecutionManifest "E_EXECUTION_MANIFEST" Invalid false "execution.json was refused; the skill stays readable and nothing of it can run by it."
+    FumehoodManifest "E_FUMEHOOD_MANIFEST" Invalid false "fumehood.json was refused; the skill stays readable and nothing of it can run by it."
+    ManifestField "E_MANIFEST_FIELD" Invalid false "A manifest field is unknown, missing or out of range."
+    DeclaredFile "E_DECLARED_FILE" Missing false "A declared file is missing, no plain file, or too large."
+    ToolNameLong "W_TOOL_NAME_LONG" TooLarge false "A tool name is longer than 48 characters; some clients add a prefix and cut at 64."
+    ToolNameTooLong "E_TOOL_NAME_TOO_LONG" TooLarge false "The tool name would be longer than 64 characters; names are never shortened."
+    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
+
+    // JSON.
+    JsonTooLarge "E_JSON_TOO_LARGE" TooLarge false "The JSON text is larger than its limit."
+    JsonEncoding "E_JSON_ENCODING" Invalid false "The JSON text is not valid UTF-8."
+    JsonSyntax "E_JSON_SYNTAX" Invalid false "The text is not one JSON value."
+    JsonTrailing "E_JSON_TRAILING" Invalid false "Something follows the one JSON value."
+    JsonDepth "E_JSON_DEPTH" TooLarge false "The JSON value is nested deeper than 32 levels."
+    JsonNodes "E_JSON_NODES" TooLarge false "The JSON value has more than 4096 nodes."
+    JsonDuplicateKey "E_JSON_DUPLICATE_KEY" Invalid false "A JSON object has one key twice."
+    JsonSurrogate "E_JSON_SURROGATE" Invalid false "A JSON string holds half of a surrogate pair."
+    JsonNumber "E_JSON_NUMBER" Invalid false "A JSON number is too large for a double."
+
+    // Schemas.
+    SchemaKeyword "E_SCHEMA_KEYWORD" Invalid false "The schema uses a keyword outside the strict subset."
+    SchemaInvalid "E_SCHEMA_INVALID" Invalid false "A schema keyword is missing or has a value it cannot have."
+    SchemaMismatch "E_SCHEMA_MISMATCH" Invalid false "The value does not match its schema."
+}
+
+/// The table as the Markdown page `docs/errors.md`.
+pub fn errors_page() -> String {
+    use fmt::Write as _;
+    let mut page = String::from(
+        "# Codes\n\n\
+         Printed from the table in `crates/core/src/code.rs` (`UPDATE=1 cargo test -p fumehood-core` rewrites it).\n\
+         A released code is never renamed or reused. `E_` is an error, `W_` a warning, `N_` a note. The class says who\n\
+         must act; \"exit\" is the exit code when the code ends a command. Diagnostics about a skill do not end a command.\n\n\
+         | code | class | exit | retry | meaning |\n|---|---|---|---|---|\n",
+    );
+    for code in Code::ALL {
+        let _ = writeln!(
+            page,
+            "| `{code}` | {} {} | {} | {} | {} |",
+            code.class().as_str(),
+            code.class().status(),
+            code.class().exit_code(),
+            if code.retryable() { "yes" } else { "no" },
+            code.sentence()
+        );
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_unique_and_well_formed() {
+        let mut seen = std::collections::BTreeSet::new();
+        for code in Code::ALL {
+            assert!(seen.insert(code.as_str()), "{code} twice");
+            assert!(
+                ["E_", "W_", "N_"].iter().any(|p| code.as_str().starts_with(p)),
+                "{code} says no severity"
+            );
+            assert!(code.sentence().ends_with('.'), "{code}");
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test compares with the page on disk")]
+    fn errors_page_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, errors_page()).expect("docs/errors.md can be written");
+        }
+        let on_disk = std::fs::read_to_string(path).expect("docs/errors.md exists");
+        assert_eq!(on_disk, errors_page(), "run UPDATE=1 cargo test -p fumehood-core");
+    }
+}

@@ -1,0 +1,142 @@
+//! Identity: SHA-256 of files, and the revision of a whole skill.
+
+use core::fmt;
+
+use sha2::Digest as _;
+
+use crate::path::RelPath;
+
+/// A SHA-256 digest. `Display` prints 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sha256([u8; 32]);
+
+/// The identity of a skill's bytes: one digest over the sorted (path, size, SHA-256) of every file.
+///
+/// `Display` prints `sha256:` and 64 hex digits. Two revisions are equal exactly when every path and every byte is
+/// (short of a SHA-256 collision). Modes, times and owners are not part of it. The framing is version 1, written
+/// down in `docs/decisions/0001-revision-framing.md`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(Sha256);
+
+/// SHA-256 of bytes that arrive in pieces.
+#[derive(Clone, Default)]
+pub struct Hasher(sha2::Sha256);
+
+impl Hasher {
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all bytes added.
+    pub fn finish(self) -> Sha256 {
+        Sha256(self.0.finalize().into())
+    }
+}
+
+impl Sha256 {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl Revision {
+    /// The revision of `files`, which must come sorted by path (byte order), each path once.
+    ///
+    /// The order is the caller's by construction: [`BTreeMap`](std::collections::BTreeMap) keys are sorted and unique.
+    pub fn of(files: &std::collections::BTreeMap<RelPath, (u64, Sha256)>) -> Self {
+        let mut hasher = Hasher::default();
+        hasher.update(FRAME_V1);
+        hasher.update(&(files.len() as u64).to_be_bytes());
+        for (path, (size, sha256)) in files {
+            hasher.update(&(path.as_str().len() as u64).to_be_bytes());
+            hasher.update(path.as_str().as_bytes());
+            hasher.update(&size.to_be_bytes());
+            hasher.update(sha256.as_bytes());
+        }
+        Self(hasher.finish())
+    }
+}
+
+/// Separates revisions from every other SHA-256 that anybody computes, and from later framings.
+const FRAME_V1: &[u8] = b"fumehood revision 1\n";
+
+impl fmt::Display for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.0)
+    }
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn revision(files: &[(&str, &[u8])]) -> Revision {
+        let map: BTreeMap<_, _> = files
+            .iter()
+            .map(|(path, bytes)| (RelPath::parse(path).unwrap(), (bytes.len() as u64, Sha256::of(bytes))))
+            .collect();
+        Revision::of(&map)
+    }
+
+    #[test]
+    fn sha256_is_sha256() {
+        assert_eq!(
+            Sha256::of(b"abc").to_string(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        let mut pieces = Hasher::default();
+        pieces.update(b"a");
+        pieces.update(b"bc");
+        assert_eq!(pieces.finish(), Sha256::of(b"abc"));
+    }
+
+    // The framing is a promise: this value was computed by an independent program (docs/decisions/0001).
+    #[test]
+    fn framing_is_version_1() {
+        assert_eq!(
+            revision(&[("SKILL.md", b"x"), ("scripts/a.py", b"")]).to_string(),
+            "sha256:7d338cd1aad7743422923d7ed4404e299f959a59d6af6f504fa2c1e6cff8fcf2"
+        );
+    }
+
+    #[test]
+    fn every_part_counts() {
+        let base = revision(&[("a", b"1"), ("b", b"2")]);
+        assert_eq!(base, revision(&[("b", b"2"), ("a", b"1")]));
+        for other in [
+            revision(&[("a", b"1")]),
+            revision(&[("a", b"2"), ("b", b"1")]),
+            revision(&[("a", b"1"), ("c", b"2")]),
+            revision(&[("a", b"1"), ("b", b"22")]),
+            revision(&[]),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Words and rules of fumehood, pure: what a skill is, what it claims, whether a value matches a schema.
+//!
+//! Nothing here does I/O, reads a clock, takes randomness, starts a thread or uses `unsafe`; bytes, time and paths
+//! are arguments. The crate's own `clippy.toml` forbids the functions that could.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod code;
+pub mod diagnostic;
+pub mod digest;
+pub mod json;
+pub mod limits;
+pub mod name;
+pub mod path;
+pub mod shown;
+
+pub use code::{Class, Code, Coded, Severity};
+pub use diagnostic::{Diagnostic, Place};
+pub use digest::{Revision, Sha256};
+pub use json::Json;
+pub use name::{SkillName, ToolName};
+pub use path::{PathSet, RelPath};
+pub use shown::Shown;

@@ -1,0 +1,369 @@
+//! Portable relative paths: the only kind of path a skill can name.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::code::{Code, Coded};
+
+/// A relative path that means the same file on every system: components joined by `/`, none of them special.
+///
+/// At most 1,024 bytes and 32 components of 255 bytes. What is refused, and why, is [`PathReason`]. The text is
+/// kept as given; nothing is normalised away (`a//b` and `./a` are refused, not mended).
+///
+/// ```
+/// use fumehood_core::RelPath;
+/// assert!(RelPath::parse("scripts/run.py").is_ok());
+/// assert!(RelPath::parse("../run.py").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelPath(String);
+
+/// A path that was refused, with the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathError {
+    /// Why.
+    pub reason: PathReason,
+}
+
+/// Why a path is not portable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathReason {
+    /// No character at all.
+    Empty,
+    /// More than 1,024 bytes.
+    TooLong,
+    /// More than 32 components.
+    TooDeep,
+    /// A component of more than 255 bytes.
+    ComponentTooLong,
+    /// A NUL character.
+    Nul,
+    /// Another control character, which file systems of other hosts refuse.
+    Control,
+    /// Starts with `/`.
+    Absolute,
+    /// Starts with `//` or `\\`: a network path.
+    Unc,
+    /// Starts with a drive, such as `C:`.
+    Drive,
+    /// Starts with `\\?\` or `\\.\`: a device path.
+    Device,
+    /// Starts with `~`: somebody's home folder.
+    Home,
+    /// A component `..`.
+    Parent,
+    /// A component `.`.
+    Current,
+    /// An empty component: `a//b` or a trailing `/`.
+    EmptyComponent,
+    /// A backslash, a separator on some systems.
+    Backslash,
+    /// A colon, which names a stream or a drive on some systems.
+    Colon,
+    /// One of `< > " | ? *`, which some systems refuse in names.
+    Reserved,
+    /// A device name such as `NUL`, `COM1` or `aux.txt`.
+    DeviceName,
+    /// A component that ends in a dot or a space, which some systems drop.
+    TrailingDotOrSpace,
+    /// A name that is not UTF-8 (found on disk).
+    Encoding,
+}
+
+/// Bytes in a path, at most.
+pub const PATH_BYTES_MAX: usize = 1024;
+/// Components in a path, at most.
+pub const PATH_COMPONENTS_MAX: usize = 32;
+/// Bytes in a component, at most.
+pub const COMPONENT_BYTES_MAX: usize = 255;
+
+impl RelPath {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// [`PathError`] with code `E_SKILL_SOURCE_PATH_REJECTED`.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        match reason_against(text) {
+            Some(reason) => Err(PathError { reason }),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// This path with one more component.
+    ///
+    /// # Errors
+    /// [`PathError`] when the component or the whole is refused.
+    pub fn join(&self, component: &str) -> Result<Self, PathError> {
+        Self::parse(&format!("{}/{component}", self.0))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The last component.
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The part after the last dot of the last component, if the dot is not its first character.
+    pub fn extension(&self) -> Option<&str> {
+        let (stem, extension) = self.file_name().rsplit_once('.')?;
+        (!stem.is_empty()).then_some(extension)
+    }
+
+    /// The components, first to last.
+    pub fn components(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// What is equal for two paths that are one file on a system that ignores case or normalises Unicode.
+    pub fn collision_key(&self) -> String {
+        // Twice, since folding can leave a composable pair behind and composing can give a new capital.
+        let once: String = self.0.nfkc().flat_map(char::to_lowercase).collect();
+        once.nfkc().flat_map(char::to_lowercase).collect()
+    }
+}
+
+/// Paths of one bundle, no two of which are the same file anywhere.
+#[derive(Clone, Debug, Default)]
+pub struct PathSet {
+    by_key: BTreeMap<String, RelPath>,
+}
+
+impl PathSet {
+    /// Adds a path.
+    ///
+    /// # Errors
+    /// The path already here that it collides with (equal, or equal but for case or Unicode form).
+    pub fn insert(&mut self, path: &RelPath) -> Result<(), RelPath> {
+        use std::collections::btree_map::Entry;
+        match self.by_key.entry(path.collision_key()) {
+            Entry::Occupied(here) => Err(here.get().clone()),
+            Entry::Vacant(free) => {
+                free.insert(path.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+fn reason_against(text: &str) -> Option<PathReason> {
+    let bytes = text.as_bytes();
+    match bytes {
+        [] => return Some(PathReason::Empty),
+        [b'\\', b'\\', b'?' | b'.', b'\\', ..] => return Some(PathReason::Device),
+        [b'\\', b'\\', ..] | [b'/', b'/', ..] => return Some(PathReason::Unc),
+        [b'/', ..] => return Some(PathReason::Absolute),
+        [b'~', ..] => return Some(PathReason::Home),
+        [letter, b':', ..] if letter.is_ascii_alphabetic() => return Some(PathReason::Drive),
+        _ if bytes.len() > PATH_BYTES_MAX => return Some(PathReason::TooLong),
+        _ => {}
+    }
+    text.chars().find_map(reason_against_char).or_else(|| {
+        let deep = text.split('/').count() > PATH_COMPONENTS_MAX;
+        if deep { Some(PathReason::TooDeep) } else { text.split('/').find_map(reason_against_component) }
+    })
+}
+
+fn reason_against_char(c: char) -> Option<PathReason> {
+    match c {
+        '\0' => Some(PathReason::Nul),
+        '\\' => Some(PathReason::Backslash),
+        ':' => Some(PathReason::Colon),
+        '<' | '>' | '"' | '|' | '?' | '*' => Some(PathReason::Reserved),
+        c if c.is_control() => Some(PathReason::Control),
+        _ => None,
+    }
+}
+
+fn reason_against_component(component: &str) -> Option<PathReason> {
+    match component {
+        "" => Some(PathReason::EmptyComponent),
+        "." => Some(PathReason::Current),
+        ".." => Some(PathReason::Parent),
+        c if c.len() > COMPONENT_BYTES_MAX => Some(PathReason::ComponentTooLong),
+        c if c.ends_with(['.', ' ']) => Some(PathReason::TrailingDotOrSpace),
+        c if is_device_name(c) => Some(PathReason::DeviceName),
+        _ => None,
+    }
+}
+
+/// Windows reads these as devices in every folder, with any extension and trailing spaces before it.
+fn is_device_name(component: &str) -> bool {
+    let stem = component.split('.').next().unwrap_or(component).trim_end_matches(' ');
+    let upper = stem.to_ascii_uppercase();
+    if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].contains(&upper.as_str()) {
+        return true;
+    }
+    let Some(port) = upper.strip_prefix("COM").or_else(|| upper.strip_prefix("LPT")) else {
+        return false;
+    };
+    matches!(port, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "0" | "¹" | "²" | "³")
+}
+
+impl PathReason {
+    /// The reason, to stand after "the path".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Empty => "is empty",
+            Self::TooLong => "is longer than 1024 bytes",
+            Self::TooDeep => "has more than 32 components",
+            Self::ComponentTooLong => "has a component longer than 255 bytes",
+            Self::Nul => "holds a NUL character",
+            Self::Control => "holds a control character",
+            Self::Absolute => "is absolute",
+            Self::Unc => "is a network path",
+            Self::Drive => "starts with a drive letter",
+            Self::Device => "is a device path",
+            Self::Home => "starts with '~', a home folder",
+            Self::Parent => "has a component '..'",
+            Self::Current => "has a component '.'",
+            Self::EmptyComponent => "has an empty component or ends in '/'",
+            Self::Backslash => "holds a backslash",
+            Self::Colon => "holds a colon",
+            Self::Reserved => "holds one of < > \" | ? *",
+            Self::DeviceName => "has a component that is a device name on Windows",
+            Self::TrailingDotOrSpace => "has a component that ends in a dot or a space",
+            Self::Encoding => "is not UTF-8",
+        }
+    }
+}
+
+impl Coded for PathError {
+    fn code(&self) -> Code {
+        Code::PathRejected
+    }
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the path {}", self.reason.as_str())
+    }
+}
+
+impl core::error::Error for PathError {}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> Option<PathReason> {
+        RelPath::parse(text).err().map(|e| e.reason)
+    }
+
+    // CHK-090, EXE-48, EXE-60: one case for each reason, and its accepted twin.
+    #[test]
+    fn every_rejection_has_its_reason() {
+        let long = "a/".repeat(512) + "a";
+        let wide = "a".repeat(256);
+        let deep = vec!["a"; 33].join("/");
+        let cases = [
+            ("", PathReason::Empty),
+            (&long, PathReason::TooLong),
+            (&deep, PathReason::TooDeep),
+            (&wide, PathReason::ComponentTooLong),
+            ("a\0b", PathReason::Nul),
+            ("a\nb", PathReason::Control),
+            ("a\u{9b}b", PathReason::Control),
+            ("/etc/passwd", PathReason::Absolute),
+            ("//host/share", PathReason::Unc),
+            ("\\\\host\\share", PathReason::Unc),
+            ("\\\\?\\C:\\x", PathReason::Device),
+            ("\\\\.\\pipe\\x", PathReason::Device),
+            ("C:x", PathReason::Drive),
+            ("c:/x", PathReason::Drive),
+            ("~/x", PathReason::Home),
+            ("~root", PathReason::Home),
+            ("..", PathReason::Parent),
+            ("a/../b", PathReason::Parent),
+            ("./a", PathReason::Current),
+            ("a/.", PathReason::Current),
+            ("a//b", PathReason::EmptyComponent),
+            ("a/", PathReason::EmptyComponent),
+            ("a\\b", PathReason::Backslash),
+            ("ab:c", PathReason::Colon),
+            ("a*", PathReason::Reserved),
+            ("NUL", PathReason::DeviceName),
+            ("x/aux.txt", PathReason::DeviceName),
+            ("com1", PathReason::DeviceName),
+            ("LPT¹.md", PathReason::DeviceName),
+            ("con .txt", PathReason::DeviceName),
+            ("a.", PathReason::TrailingDotOrSpace),
+            ("a /b", PathReason::TrailingDotOrSpace),
+            ("...", PathReason::TrailingDotOrSpace),
+        ];
+        for (text, reason) in cases {
+            assert_eq!(refused(text), Some(reason), "{text:?}");
+        }
+        let longest = "a/".repeat(31) + &"b".repeat(255);
+        for good in [
+            "SKILL.md",
+            "a/~b",
+            "a b/c.d",
+            ".hidden",
+            "..a",
+            "com10",
+            "console",
+            "nul1",
+            "auxiliary.md",
+            &longest,
+        ] {
+            assert_eq!(refused(good), None, "{good:?}");
+        }
+    }
+
+    // CHK-090
+    #[test]
+    fn collisions_ignore_case_and_unicode_form() {
+        let pairs = [
+            ("a/B.md", "A/b.md"),
+            ("caf\u{e9}", "cafe\u{301}"),
+            ("x", "x"),
+            ("ﬁle", "file"),
+            ("Å", "A\u{30a}"),
+        ];
+        for (a, b) in pairs {
+            let mut set = PathSet::default();
+            let (a, b) = (RelPath(a.to_owned()), RelPath(b.to_owned()));
+            assert_eq!(set.insert(&a), Ok(()));
+            assert_eq!(set.insert(&b), Err(a.clone()), "{a} {b}");
+        }
+        let mut set = PathSet::default();
+        for different in ["a", "b", "a/b", "ab"] {
+            assert_eq!(set.insert(&RelPath(different.to_owned())), Ok(()));
+        }
+    }
+
+    #[test]
+    fn parts() {
+        let path = RelPath("a/b/c.tar.gz".to_owned());
+        assert_eq!((path.file_name(), path.extension()), ("c.tar.gz", Some("gz")));
+        assert_eq!(RelPath("a/.env".to_owned()).extension(), None);
+        assert_eq!(RelPath("Makefile".to_owned()).extension(), None);
+        assert!(path.join("..").is_err());
+        assert_eq!(path.join("d").map(|p| p.as_str().to_owned()), Ok("a/b/c.tar.gz/d".to_owned()));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn accepted_paths_stay_inside(text in "[a-zA-Z0-9./\\\\:~ \u{0}-\u{1f}é]{0,40}") {
+            if let Ok(path) = RelPath::parse(&text) {
+                let joined = std::path::Path::new("/root").join(path.as_str());
+                assert!(joined.starts_with("/root"));
+                assert!(joined.components().all(|c| c != std::path::Component::ParentDir));
+                assert_eq!(path.as_str(), text);
+            }
+        }
+    }
+}

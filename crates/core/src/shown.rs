@@ -1,0 +1,124 @@
+//! Text that somebody else wrote, made safe to put in front of a person.
+
+use core::fmt::{self, Write as _};
+
+/// Hostile text as a person should see it: control, bidirectional and invisible characters as `\u{…}`, and at
+/// most a given number of characters.
+///
+/// The inline form (the default) puts everything on one line: line breaks become `\n`, tabs `\t`. The block form
+/// keeps line feeds and tabs. What is cut is said in the text.
+///
+/// ```
+/// use fumehood_core::Shown;
+/// assert_eq!(Shown::inline("a\u{202e}b\n").to_string(), "a\\u{202e}b\\n");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    text: &'a str,
+    chars_max: usize,
+    block: bool,
+}
+
+impl<'a> Shown<'a> {
+    /// One line, at most 256 characters.
+    pub fn inline(text: &'a str) -> Self {
+        Self { text, chars_max: INLINE_CHARS_MAX, block: false }
+    }
+
+    /// Several lines, uncut.
+    pub fn block(text: &'a str) -> Self {
+        Self { text, chars_max: usize::MAX, block: true }
+    }
+
+    /// The same text, cut after `chars_max` characters of the original.
+    #[must_use]
+    pub fn at_most(self, chars_max: usize) -> Self {
+        Self { chars_max, ..self }
+    }
+
+    fn write_char(&self, f: &mut fmt::Formatter<'_>, previous: char, c: char) -> fmt::Result {
+        match c {
+            '\n' | '\t' if self.block => f.write_char(c),
+            '\n' => f.write_str("\\n"),
+            '\t' => f.write_str("\\t"),
+            '\r' => f.write_str("\\r"),
+            // One emoji presentation selector after a symbol is ordinary text, not a hiding place.
+            '\u{fe0f}' if is_symbol(previous) => f.write_char(c),
+            c if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c)),
+            c => f.write_char(c),
+        }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut previous = ' ';
+        let mut chars = self.text.chars();
+        for c in chars.by_ref().take(self.chars_max) {
+            self.write_char(f, previous, c)?;
+            previous = c;
+        }
+        match chars.count() {
+            0 => Ok(()),
+            cut => write!(f, "… (+{cut} characters)"),
+        }
+    }
+}
+
+/// Whether a character is invisible, or changes how others are laid out, in most terminals.
+///
+/// Covers Unicode's control and format characters, line separators, variation selectors, tag characters, fillers
+/// and noncharacters. Private use and unassigned characters are visible boxes and stay.
+pub fn is_hidden(c: char) -> bool {
+    matches!(u32::from(c),
+        0x00..=0x1f | 0x7f..=0x9f | 0xad | 0x34f | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x890..=0x891
+        | 0x8e2 | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f | 0x2028..=0x202e
+        | 0x2060..=0x206f | 0x2800 | 0x3164 | 0xfdd0..=0xfdef | 0xfe00..=0xfe0f | 0xfeff | 0xffa0
+        | 0xfff0..=0xfffb | 0x110bd | 0x110cd | 0x13430..=0x1343f | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a
+        | 0xe0000..=0xe0fff)
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// Characters that an emoji presentation selector usually follows.
+fn is_symbol(c: char) -> bool {
+    matches!(u32::from(c), 0x23 | 0x2a | 0x30..=0x39 | 0xa9 | 0xae | 0x203c..=0x3299 | 0x1f000..=0x1faff)
+}
+
+const INLINE_CHARS_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_become_visible() {
+        let cases = [
+            ("\u{1b}[2Jx", "\\u{1b}[2Jx"),
+            ("a\u{202e}b\u{2066}", "a\\u{202e}b\\u{2066}"),
+            ("z\u{200b}w\u{feff}", "z\\u{200b}w\\u{feff}"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+            ("c1\u{9b}31m", "c1\\u{9b}31m"),
+            ("one\r\ntwo\tthree", "one\\r\\ntwo\\tthree"),
+            ("\u{2764}\u{fe0f}", "\u{2764}\u{fe0f}"),
+            ("a\u{fe0f}", "a\\u{fe0f}"),
+            ("\u{2764}\u{fe0f}\u{fe0f}", "\u{2764}\u{fe0f}\\u{fe0f}"),
+            ("ordinary – text, 漢字", "ordinary – text, 漢字"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(Shown::inline(text).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn block_keeps_lines_and_tabs_only() {
+        assert_eq!(Shown::block("a\n\tb\r\u{7}").to_string(), "a\n\tb\\r\\u{7}");
+    }
+
+    #[test]
+    fn cutting_is_said() {
+        assert_eq!(Shown::inline("abcdef").at_most(4).to_string(), "abcd… (+2 characters)");
+        assert_eq!(Shown::inline("abcd").at_most(4).to_string(), "abcd");
+        let long = "x".repeat(INLINE_CHARS_MAX + 1);
+        assert!(Shown::inline(&long).to_string().ends_with("… (+1 characters)"));
+    }
+}
