@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod allowed_tools;
 pub mod code;
 pub mod diagnostic;
 pub mod digest;
@@ -13,6 +14,8 @@ pub mod limits;
 pub mod name;
 pub mod path;
 pub mod shown;
+pub mod skill;
+pub mod yaml;
 
 pub use code::{Class, Code, Coded, Severity};
 pub use diagnostic::{Diagnostic, Place};

@@ -123,6 +123,9 @@ impl RelPath {
 
     /// What is equal for two paths that are one file on a system that ignores case or normalises Unicode.
     pub fn collision_key(&self) -> String {
+        if self.0.is_ascii() {
+            return self.0.to_ascii_lowercase();
+        }
         // Twice, since folding can leave a composable pair behind and composing can give a new capital.
         let once: String = self.0.nfkc().flat_map(char::to_lowercase).collect();
         once.nfkc().flat_map(char::to_lowercase).collect()

@@ -1,0 +1,188 @@
+use super::*;
+use crate::yaml::Value;
+
+fn read_as(text: &str, directory: &str) -> Reading {
+    read(text.as_bytes(), Found { directory, file: "SKILL.md" })
+}
+
+fn codes(reading: &Reading) -> Vec<&'static str> {
+    reading.diagnostics.iter().map(|d| d.code.as_str()).collect()
+}
+
+/// Loadable, conformant, codes.
+fn verdict(text: &str) -> (bool, bool, Vec<&'static str>) {
+    let reading = read_as(text, "x");
+    (reading.skill.is_some(), reading.is_conformant(), codes(&reading))
+}
+
+fn loaded(text: &str) -> SkillText {
+    let reading = read_as(text, "x");
+    reading.skill.unwrap_or_else(|| panic!("{:?}", reading.diagnostics))
+}
+
+const GOOD: &str = "---\nname: x\ndescription: Does a thing.\n---\n# Body\n";
+
+#[test]
+fn the_minimal_skill_says_nothing() {
+    assert_eq!(verdict(GOOD), (true, true, vec![]));
+    let skill = loaded(GOOD);
+    assert_eq!((skill.name.as_str(), skill.description.as_str()), ("x", "Does a thing."));
+    assert_eq!(&GOOD[skill.body.clone()], "# Body\n");
+    assert_eq!(skill.allowed_tools, AllowedTools::Absent);
+}
+
+#[test]
+fn body_is_the_rest_byte_for_byte() {
+    for (text, body) in [
+        ("---\nname: x\ndescription: d\n---", ""),
+        ("---\nname: x\ndescription: d\n---\n", ""),
+        ("---\nname: x\ndescription: d\n---  \n\n a\t\n---\nb", "\n a\t\n---\nb"),
+        ("---\r\nname: x\r\ndescription: d\r\n---\r\na\r\nb", "a\r\nb"),
+        (
+            "\u{feff}---\nname: x\ndescription: d\n---\nawk '{print $1}' $ARGUMENTS",
+            "awk '{print $1}' $ARGUMENTS",
+        ),
+    ] {
+        assert_eq!(&text[loaded(text).body], body, "{text:?}");
+    }
+}
+
+#[test]
+fn places_count_from_the_start_of_the_file() {
+    let reading = read_as("---\nname: x\ndescription: Use when: asked\n---\n", "x");
+    let finding = &reading.diagnostics[0];
+    assert_eq!(finding.code.as_str(), "W_FRONTMATTER_QUOTED");
+    assert_eq!(finding.place.map(|place| place.line), Some(3));
+    let reading = read_as("\n\n---\nname: x\nname: y\n---\n", "x");
+    let duplicate = reading.diagnostics.last().unwrap();
+    assert_eq!(
+        (duplicate.code, duplicate.place),
+        (Code::FrontmatterDuplicate, Some(Place { line: 5, column: 1 }))
+    );
+    let unknown = read_as("---\nname: x\ndescription: d\nversion: 1\n---\n", "x");
+    assert_eq!(unknown.diagnostics[0].place, Some(Place { line: 4, column: 1 }));
+}
+
+#[test]
+fn limits_of_the_file() {
+    let padded = |n: usize| {
+        let mut text = GOOD.to_owned();
+        text.push_str(&"x".repeat(n - GOOD.len()));
+        text
+    };
+    assert!(read_as(&padded(SKILL_MD_BYTES_MAX), "x").skill.is_some());
+    assert_eq!(verdict(&padded(SKILL_MD_BYTES_MAX + 1)), (false, false, vec!["E_SKILL_MD_TOO_LARGE"]));
+    let block = |n: usize| {
+        let head = "name: x\ndescription: d\n#";
+        format!("---\n{head}{}\n---\n", "x".repeat(n - head.len() - 1))
+    };
+    assert!(read_as(&block(crate::limits::FRONTMATTER_BYTES_MAX), "x").skill.is_some());
+    assert_eq!(
+        verdict(&block(crate::limits::FRONTMATTER_BYTES_MAX + 1)),
+        (false, false, vec!["E_FRONTMATTER_TOO_LARGE"])
+    );
+    let deep =
+        |n: usize| format!("---\nname: x\ndescription: d\nm: {}{}\n---\n", "[".repeat(n), "]".repeat(n));
+    assert!(read_as(&deep(15), "x").skill.is_some());
+    assert_eq!(verdict(&deep(16)), (false, false, vec!["E_FRONTMATTER_TOO_LARGE"]));
+}
+
+#[test]
+fn lengths_of_fields() {
+    let with = |description: &str, extra: &str| {
+        verdict(&format!("---\nname: x\ndescription: \"{description}\"\n{extra}---\n"))
+    };
+    assert_eq!(with(&"😀".repeat(1024), ""), (true, true, vec![]));
+    assert_eq!(with(&"😀".repeat(1025), ""), (true, false, vec!["W_DESCRIPTION_TOO_LONG"]));
+    let cut = loaded(&format!("---\nname: x\ndescription: {}\n---\n", "é".repeat(2000)));
+    assert_eq!(cut.catalogue_description(), "é".repeat(1024));
+    assert_eq!(cut.description.chars().count(), 2000);
+    assert_eq!(with("d", &format!("compatibility: {}\n", "c".repeat(500))), (true, true, vec![]));
+    let long = format!("compatibility: {}\n", "c".repeat(501));
+    assert_eq!(with("d", &long), (true, false, vec!["W_COMPATIBILITY_LENGTH"]));
+    assert_eq!(with("d", "compatibility: \"\"\n"), (true, false, vec!["W_COMPATIBILITY_LENGTH"]));
+}
+
+// GRT-06, X-01
+#[test]
+fn declared_empty_is_not_absent() {
+    let tools = |line: &str| loaded(&format!("---\nname: x\ndescription: d\n{line}---\n")).allowed_tools;
+    let some = |names: &[&str]| AllowedTools::Declared(names.iter().map(|n| (*n).to_owned()).collect());
+    assert_eq!(tools(""), AllowedTools::Absent);
+    assert_eq!(tools("allowed-tools:\n"), some(&[]));
+    assert_eq!(tools("allowed-tools: ~\n"), some(&[]));
+    assert_eq!(tools("allowed-tools: \"\"\n"), some(&[]));
+    assert_eq!(tools("allowed-tools: []\n"), some(&[]));
+    assert_eq!(tools("allowed-tools: {a: b}\n"), some(&[]));
+    assert_eq!(tools("allowed-tools: [[a]]\n"), some(&[]));
+    assert_eq!(tools("allowed-tools: Read Grep\n"), some(&["Read", "Grep"]));
+    assert_eq!(tools("allowed-tools: [Read, \"a b/c\"]\n"), some(&["Read", "a b/c"]));
+    // A rescued block declares nothing, whatever it says.
+    assert_eq!(tools("allowed-tools: Read\nlicense: a: b\n"), some(&[]));
+}
+
+#[test]
+fn rescue_quotes_single_lines_and_keeps_the_rest() {
+    let text = "---\nname: x\ndescription: Use when: \"asked\" \\ or\n  not: ever\nversion: 2\n---\n";
+    let skill = loaded(text);
+    assert_eq!(skill.rescue, Rescue::Quoted);
+    assert_eq!(skill.description, "Use when: \"asked\" \\ or not: ever");
+    let version = skill.fields.iter().find(|entry| entry.key == "version").unwrap();
+    assert_eq!(version.place, Place { line: 5, column: 1 });
+    for value in
+        ["*starts like an alias", "&anchor", "!important: x", "@at", "`tick`", "%x", "a: b: c", "[half"]
+    {
+        let skill = loaded(&format!("---\nname: x\ndescription: {value}\n---\n"));
+        assert_eq!((skill.rescue, skill.description.as_str()), (Rescue::Quoted, value));
+    }
+}
+
+#[test]
+fn rescue_by_lines_takes_name_and_description_only() {
+    let text = "---\nname: x\ndescription: >-\n  Two\n  lines\nmeta: {\nlicense: MIT\n---\nbody";
+    let skill = loaded(text);
+    assert_eq!((skill.rescue, skill.description.as_str()), (Rescue::Quoted, "Two lines"));
+    let text = "---\nname: 'x'\ndescription: >-\n  Two\n  lines\nlicense: MIT\n? [\n---\nbody";
+    let skill = loaded(text);
+    assert_eq!(
+        (skill.rescue, skill.description.as_str(), skill.name.as_str()),
+        (Rescue::Lines, "Two lines", "x")
+    );
+    assert_eq!((skill.license, skill.fields.len()), (None, 2));
+    assert_eq!(
+        verdict("---\ndescription: a\ndescription: b\n? [\n---\n"),
+        (false, false, vec!["E_FRONTMATTER_DUPLICATE_KEY"])
+    );
+    assert_eq!(verdict("---\nname: x\n? [\n---\n"), (false, false, vec!["E_FRONTMATTER_INVALID"]));
+    assert_eq!(verdict("---\njust text\n---\n"), (false, false, vec!["E_FRONTMATTER_INVALID"]));
+    assert_eq!(verdict("---\n- a\n---\n"), (false, false, vec!["E_FRONTMATTER_INVALID"]));
+}
+
+#[test]
+fn unknown_fields_stay_in_order() {
+    let skill = loaded("---\nzeta: 1\nname: x\nalpha: [a, {b: c}]\ndescription: d\n---\n");
+    let keys: Vec<_> = skill.fields.iter().map(|entry| entry.key.as_str()).collect();
+    assert_eq!(keys, ["zeta", "name", "alpha", "description"]);
+    assert!(matches!(skill.fields[2].value.value, Value::Sequence(_)));
+}
+
+#[test]
+fn what_was_refused_names_its_line() {
+    let reading =
+        read(b"---\nname: x\ndescription: a\xff\n---\n", Found { directory: "x", file: "SKILL.md" });
+    assert_eq!(codes(&reading), ["E_SKILL_MD_ENCODING"]);
+    assert_eq!(reading.diagnostics[0].place, Some(Place { line: 3, column: 15 }));
+    let reading = read(b"---\nna\0me: x\n---\n", Found { directory: "x", file: "SKILL.md" });
+    assert_eq!((codes(&reading), reading.diagnostics[0].place.unwrap().line), (vec!["E_SKILL_MD_NUL"], 2));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_gives_a_verdict(text in "(---\n)?[a-z:\\[\\]{}&*!|>\"'#%@`?, \r\n\t-]{0,80}(\n---\n)?.{0,20}") {
+        let reading = read_as(&text, "x");
+        assert!(reading.skill.is_some() || !reading.diagnostics.is_empty());
+        if let Some(skill) = reading.skill {
+            assert!(text.ends_with(&text[skill.body]));
+        }
+    }
+}
