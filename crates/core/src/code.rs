@@ -188,6 +188,7 @@ codes! {
     SkillTooLarge "W_SKILL_TOO_LARGE" TooLarge false "The skill is above 512 files or 16 MiB: listed and shown, but without a revision it cannot run."
     FilesNotListed "W_FILES_NOT_LISTED" TooLarge false "The skill has more entries or deeper folders than are listed."
     SnapshotChanged "E_SNAPSHOT_CHANGED" Conflict true "The skill changed while it was read."
+    GitSkipped "N_GIT_SKIPPED" Invalid false "The skill folder is a git repository; its .git is neither listed nor part of the revision."
     NestedSkill "N_NESTED_SKILL" Invalid false "A SKILL.md below another skill counts as a supporting file."
 
     // SKILL.md as a file.

@@ -1,1 +1,32 @@
+//! The host's disk: the only crate that reads and writes the contents of host files.
+//!
+//! Skills are reached through directory handles and never through a joined path; see `dir`. Nothing here starts a
+//! process, and nothing is ever written into a skill folder.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("fumehood-store reads folders through openat2 and needs Linux; no other backend is written yet");
+
+mod capture;
+mod catalog;
+mod dir;
+mod disk;
+mod folder;
+mod home;
+mod list;
+mod settings;
+mod source;
+mod trust;
+mod walk;
+
+pub use capture::{CaptureError, Snapshot, SnapshotFile};
+pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note};
+pub use dir::Identity;
+pub use disk::DiskFolder;
+pub use folder::{BytesOf, FileError, Folder, MemoryFolder, SkillMd};
+pub use home::{Home, HomeError, Surroundings, project_of};
+pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
+pub use source::{Source, SourceKind, SourceStatus};
+pub use trust::{TrustError, TrustedProjects};
+pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};

@@ -1,0 +1,259 @@
+//! Directory handles: the only way this crate reaches a file it did not make itself.
+//!
+//! Names are opened relative to a handle, one component at a time, and never through a link. A link is followed
+//! only by [`Dir::resolve`], which cannot leave the handle's tree. A FIFO, device or socket is never opened: the
+//! kind is known before the open, the open cannot block, and the kind is checked again on what was opened.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::io::Errno;
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Dir {
+    fd: OwnedFd,
+}
+
+/// An open regular file and what it was when it was opened.
+#[derive(Debug)]
+pub(crate) struct File {
+    fd: OwnedFd,
+    pub(crate) stat: Stat,
+}
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    /// Bytes as the file system has them.
+    pub(crate) name: Vec<u8>,
+    pub(crate) kind: Kind,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Directory,
+    File,
+    Link,
+    /// FIFO, socket or device.
+    Special,
+}
+
+/// Which file on which file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// What two looks at one file must agree on for it to be unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) identity: Identity,
+    pub(crate) size: u64,
+    /// Change time in seconds and nanoseconds: a write moves it even if the writer sets the other times back.
+    changed: (i64, u64),
+}
+
+/// Why a name could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpenError {
+    /// There is nothing of that name.
+    Missing,
+    /// It is something else than what was asked for.
+    Kind(Kind),
+    /// A link that leaves the tree, goes in a circle or leads to nothing.
+    Escapes,
+    /// The operating system said no.
+    System(Errno),
+}
+
+impl Dir {
+    /// Opens a directory by a path that the person or the host chose; links in it are followed.
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).map_err(OpenError::from)?;
+        Ok(Self { fd })
+    }
+
+    /// Opens a subdirectory. Links are refused.
+    pub(crate) fn open_dir(&self, name: &[u8]) -> Result<Self, OpenError> {
+        let fd = rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Self { fd })
+    }
+
+    /// Opens a regular file of this directory. Links are refused.
+    pub(crate) fn open_file(&self, name: &[u8]) -> Result<File, OpenError> {
+        let fd = rustix::fs::openat(&self.fd, name, FILE | OFlags::NOFOLLOW, Mode::empty())?;
+        File::checked(fd)
+    }
+
+    /// What a name stands for, without opening it.
+    pub(crate) fn kind_of(&self, name: &[u8]) -> Result<Kind, OpenError> {
+        let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Kind::from(FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    /// Follows a path whose components may be links, without leaving this directory's tree.
+    ///
+    /// The kernel does the resolving (`openat2` with `RESOLVE_BENEATH`); where it cannot, links are refused.
+    pub(crate) fn resolve(&self, path: &[u8]) -> Result<Resolved, OpenError> {
+        let look = self.open_beneath(path, OFlags::PATH | OFlags::CLOEXEC)?;
+        let stat = rustix::fs::fstat(&look)?;
+        match Kind::from(FileType::from_raw_mode(stat.st_mode)) {
+            Kind::File => {
+                let file = File::checked(self.open_beneath(path, FILE)?)?;
+                // A change between the two opens is a change like any other; the caller refuses or retries.
+                if file.stat.identity == Stat::of(&stat).identity { Ok(Resolved::File(file)) } else { Err(OpenError::Missing) }
+            }
+            Kind::Directory => Ok(Resolved::Dir(Self { fd: self.open_beneath(path, DIRECTORY)? })),
+            kind => Err(OpenError::Kind(kind)),
+        }
+    }
+
+    fn open_beneath(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, OpenError> {
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), beneath) {
+            Err(Errno::XDEV | Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => Err(OpenError::Escapes),
+            other => other.map_err(OpenError::from),
+        }
+    }
+
+    /// The names in this directory in byte order, at most `entries_max`; the flag says whether there are more.
+    pub(crate) fn entries(&self, entries_max: usize) -> Result<(Vec<Entry>, bool), Errno> {
+        let mut buffer = [MaybeUninit::uninit(); DIRECTORY_BUFFER_BYTES];
+        let mut reader = RawDir::new(&self.fd, &mut buffer);
+        let mut entries = Vec::new();
+        let mut more = false;
+        while let Some(entry) = reader.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            if entries.len() == entries_max {
+                more = true;
+                break;
+            }
+            let kind = self.kind_from(entry.file_type(), name);
+            entries.push(Entry { name: name.to_bytes().to_vec(), kind });
+        }
+        entries.sort_unstable();
+        Ok((entries, more))
+    }
+
+    /// Some file systems do not say the kind when listing; a name that is gone meanwhile counts as special.
+    fn kind_from(&self, listed: FileType, name: &CStr) -> Kind {
+        if listed == FileType::Unknown {
+            return self.kind_of(name.to_bytes()).unwrap_or(Kind::Special);
+        }
+        Kind::from(listed)
+    }
+
+    /// Which directory this is.
+    pub(crate) fn identity(&self) -> Result<Identity, Errno> {
+        Ok(Stat::of(&rustix::fs::fstat(&self.fd)?).identity)
+    }
+
+    /// Size, identity and times of a name, without following or opening it.
+    pub(crate) fn stat(&self, name: &[u8]) -> Result<(Stat, u64), OpenError> {
+        let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok((Stat::of(&stat), stat.st_nlink))
+    }
+}
+
+/// What a link inside a tree leads to.
+#[derive(Debug)]
+pub(crate) enum Resolved {
+    File(File),
+    Dir(Dir),
+}
+
+impl File {
+    fn checked(fd: OwnedFd) -> Result<Self, OpenError> {
+        let stat = rustix::fs::fstat(&fd)?;
+        match Kind::from(FileType::from_raw_mode(stat.st_mode)) {
+            Kind::File => Ok(Self { stat: Stat::of(&stat), fd }),
+            kind => Err(OpenError::Kind(kind)),
+        }
+    }
+
+    /// What the file is now.
+    pub(crate) fn stat_again(&self) -> Result<Stat, Errno> {
+        Ok(Stat::of(&rustix::fs::fstat(&self.fd)?))
+    }
+
+    /// Reads up to `bytes_max` bytes from `offset`. The one bounded read, for resources and capture alike.
+    pub(crate) fn read(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Errno> {
+        let left = self.stat.size.saturating_sub(offset);
+        let expected = usize::try_from(left).unwrap_or(bytes_max).min(bytes_max);
+        let mut bytes = vec![0; expected];
+        let mut filled = 0;
+        while filled < bytes_max {
+            if filled == bytes.len() {
+                // The file grew, or it is one of those that do not know their size.
+                bytes.resize(filled.saturating_mul(2).max(4096).min(bytes_max), 0);
+            }
+            match rustix::io::pread(&self.fd, &mut bytes[filled..], offset.saturating_add(filled as u64)) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+impl Stat {
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            identity: Identity { device: stat.st_dev, inode: stat.st_ino },
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.device, self.inode)
+    }
+}
+
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            FileType::Directory => Self::Directory,
+            FileType::RegularFile => Self::File,
+            FileType::Symlink => Self::Link,
+            _ => Self::Special,
+        }
+    }
+}
+
+impl From<Errno> for OpenError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::NOENT => Self::Missing,
+            Errno::LOOP => Self::Kind(Kind::Link),
+            Errno::NOTDIR => Self::Kind(Kind::File),
+            // Opening a socket or a driverless device.
+            Errno::NXIO | Errno::NODEV => Self::Kind(Kind::Special),
+            error => Self::System(error),
+        }
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// `NONBLOCK` so that a FIFO put in place after the listing cannot hold us; `NOCTTY` for a terminal likewise.
+const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+const DIRECTORY_BUFFER_BYTES: usize = 16 << 10;
+
+/// Names read from one directory, at most.
+pub(crate) const ENTRIES_MAX: usize = 262_144;

@@ -1,0 +1,219 @@
+//! A skill's folder on disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fumehood_core::inspect::{FileFact, FolderFacts};
+use fumehood_core::limits::{SKILL_BYTES_MAX, SKILL_MD_BYTES_MAX};
+use fumehood_core::{Code, Diagnostic, RelPath};
+
+use crate::capture::{CaptureError, Snapshot};
+use crate::dir::{Dir, ENTRIES_MAX, Entry, File, Identity, Kind, OpenError, Resolved, Stat};
+use crate::folder::{FileError, Folder, SkillMd, is_skill_md};
+use crate::list;
+
+/// A folder on disk that holds a SKILL.md, held open by a handle.
+#[derive(Debug)]
+pub struct DiskFolder {
+    dir: Dir,
+    path: PathBuf,
+    name: String,
+    /// Names that are SKILL.md in some spelling.
+    spellings: Vec<Entry>,
+}
+
+impl DiskFolder {
+    /// Opens a skill by the path of its folder or of its SKILL.md. A path that the person typed may lead through links.
+    ///
+    /// # Errors
+    /// [`FileError`]: `E_SKILL_NOT_FOUND` if there is nothing, `E_SKILL_MD_MISSING` if it is no skill,
+    /// `E_SOURCE_UNREADABLE` if the system says no.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let named_file = path.file_name().is_some_and(|name| is_skill_md(name.as_encoded_bytes()));
+        let path = if named_file && !path.is_dir() { path.parent().unwrap_or(path) } else { path };
+        let not_found = FileError { code: Code::SkillNotFound, message: "there is no folder at this path" };
+        let path = std::fs::canonicalize(or_current(path)).map_err(|_| not_found.clone())?;
+        let dir = Dir::open(&path).map_err(|error| match error {
+            OpenError::System(_) => FileError {
+                code: Code::SourceUnreadable,
+                message: "the operating system refused to open this folder",
+            },
+            _ => not_found,
+        })?;
+        let (entries, _) = dir.entries(ENTRIES_MAX).map_err(|_| FileError {
+            code: Code::SourceUnreadable,
+            message: "the operating system refused to list this folder",
+        })?;
+        Self::from_entries(dir, path, &entries)
+            .ok_or(FileError { code: Code::SkillMdMissing, message: "the folder holds no SKILL.md" })
+    }
+
+    /// The folder as a skill, if one of its entries is a SKILL.md.
+    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: &[Entry]) -> Option<Self> {
+        let is_candidate = |entry: &&Entry| is_skill_md(&entry.name) && entry.kind != Kind::Directory;
+        let spellings: Vec<Entry> = entries.iter().filter(is_candidate).cloned().collect();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        (!spellings.is_empty()).then_some(Self { dir, path, name, spellings })
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which folder it is.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.dir.identity().ok()
+    }
+
+    /// Opens a file of the skill, component by component; only where that meets a link, through the kernel's resolver.
+    fn open_file(&self, path: &RelPath) -> Result<File, FileError> {
+        let opened = self.open_plain(path).or_else(|error| match error {
+            OpenError::Kind(_) => match self.dir.resolve(path.as_str().as_bytes())? {
+                Resolved::File(file) => Ok(file),
+                Resolved::Dir(_) => Err(OpenError::Kind(Kind::Directory)),
+            },
+            error => Err(error),
+        });
+        opened.map_err(|error| match error {
+            OpenError::Missing => FileError { code: Code::FileNotFound, message: "the skill has no such file" },
+            OpenError::Kind(Kind::Directory) => FileError { code: Code::FileNotFound, message: "this is a folder" },
+            OpenError::Kind(_) => {
+                FileError { code: Code::SpecialFile, message: "a FIFO, device or socket is never opened" }
+            }
+            OpenError::Escapes => {
+                FileError { code: Code::LinkEscapes, message: "the link leaves the skill or leads to nothing" }
+            }
+            OpenError::System(_) => {
+                FileError { code: Code::FileUnreadable, message: "the operating system refused to read the file" }
+            }
+        })
+    }
+
+    fn open_plain(&self, path: &RelPath) -> Result<File, OpenError> {
+        let mut below: Option<Dir> = None;
+        let mut components = path.components().peekable();
+        while let Some(component) = components.next() {
+            let here = below.as_ref().unwrap_or(&self.dir);
+            let name = component.as_bytes();
+            if components.peek().is_some() {
+                below = Some(here.open_dir(name)?);
+            } else {
+                return match here.kind_of(name)? {
+                    Kind::File => here.open_file(name),
+                    kind => Err(OpenError::Kind(kind)),
+                };
+            }
+        }
+        Err(OpenError::Missing)
+    }
+
+    /// First reading: the bytes of every listed file, and what each was when it was read.
+    fn read_all(&self, files: &[FileFact]) -> Result<(BTreeMap<RelPath, Vec<u8>>, Vec<Stat>), CaptureError> {
+        let mut contents = BTreeMap::new();
+        let mut stats = Vec::with_capacity(files.len());
+        let mut left = SKILL_BYTES_MAX;
+        for fact in files {
+            let file = self.open_file(&fact.path).map_err(capture_error)?;
+            let bytes_max = usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1);
+            let bytes = file.read(0, bytes_max).map_err(|_| CaptureError::Unreadable)?;
+            if bytes.len() as u64 != fact.size {
+                return Err(CaptureError::Changed);
+            }
+            left = left.checked_sub(bytes.len() as u64).ok_or(CaptureError::Changed)?;
+            stats.push(file.stat);
+            contents.insert(fact.path.clone(), bytes);
+        }
+        Ok((contents, stats))
+    }
+
+    /// Second reading: nothing may differ from the first.
+    fn compare_all(&self, contents: &BTreeMap<RelPath, Vec<u8>>, stats: &[Stat]) -> Result<(), CaptureError> {
+        for ((path, bytes), before) in contents.iter().zip(stats) {
+            let file = self.open_file(path).map_err(capture_error)?;
+            let again = file.read(0, bytes.len() + 1).map_err(|_| CaptureError::Unreadable)?;
+            let after = file.stat_again().map_err(|_| CaptureError::Unreadable)?;
+            if again != *bytes || file.stat != *before || after != *before {
+                return Err(CaptureError::Changed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the path still leads to the folder that was opened.
+    fn is_still_there(&self) -> bool {
+        let now = Dir::open(&self.path).ok().and_then(|dir| dir.identity().ok());
+        now.is_some() && now == self.identity()
+    }
+}
+
+impl Folder for DiskFolder {
+    fn directory_name(&self) -> &str {
+        &self.name
+    }
+
+    fn location(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    fn skill_md(&self) -> SkillMd {
+        let [entry] = self.spellings.as_slice() else { return SkillMd::ambiguous() };
+        let name = String::from_utf8_lossy(&entry.name).into_owned();
+        let Ok(path) = RelPath::parse(&name) else { return SkillMd::ambiguous() };
+        let read = self.open_file(&path).and_then(|file| {
+            let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
+            // A file that says it is too large is believed without reading it.
+            let bytes_max = if file.stat.size > SKILL_MD_BYTES_MAX as u64 { 0 } else { SKILL_MD_BYTES_MAX + 1 };
+            let too_large = bytes_max == 0;
+            file.read(0, bytes_max).map(|bytes| (bytes, too_large)).map_err(|_| unreadable)
+        });
+        match read {
+            Ok((_, true)) => {
+                let message = format!("the file is larger than {SKILL_MD_BYTES_MAX} bytes");
+                SkillMd::refused(&name, Code::SkillMdTooLarge, &message)
+            }
+            Ok((bytes, false)) => SkillMd { file: name, bytes: Some(bytes), diagnostics: Vec::new() },
+            Err(error) => SkillMd::refused(&name, error.code, error.message),
+        }
+    }
+
+    fn facts(&self) -> FolderFacts {
+        list::list(&self.dir)
+    }
+
+    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
+        let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
+        self.open_file(path)?.read(offset, bytes_max).map_err(|_| unreadable)
+    }
+
+    fn size(&self, path: &RelPath) -> Result<u64, FileError> {
+        self.open_file(path).map(|file| file.stat.size)
+    }
+
+    fn capture(&self) -> Result<Snapshot, CaptureError> {
+        let facts = self.facts();
+        if let Some(reason) = facts.no_revision() {
+            return Err(CaptureError::NoRevision(reason));
+        }
+        let (contents, stats) = self.read_all(&facts.files)?;
+        self.compare_all(&contents, &stats)?;
+        if self.facts().files != facts.files || !self.is_still_there() {
+            return Err(CaptureError::Changed);
+        }
+        Ok(Snapshot::of(contents))
+    }
+}
+
+/// A file that was listed and is gone, or is something else now, is a change; the rest is trouble with the disk.
+fn capture_error(error: FileError) -> CaptureError {
+    if error.code == Code::FileUnreadable { CaptureError::Unreadable } else { CaptureError::Changed }
+}
+
+fn or_current(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// A finding about a folder of a walk.
+pub(crate) fn about(path: &Path, code: Code, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(code, message).in_file(path.to_string_lossy())
+}

@@ -1,0 +1,194 @@
+//! One skill's folder, wherever it is kept.
+
+use std::collections::BTreeMap;
+
+use fumehood_core::inspect::{FileBytes, FileFact, FolderFacts};
+use fumehood_core::limits::SKILL_MD_BYTES_MAX;
+use fumehood_core::skill::{self, Found, Reading};
+use fumehood_core::{Code, Coded, Diagnostic, RelPath};
+
+use crate::capture::{CaptureError, Snapshot};
+
+/// A skill's folder: on disk, in memory, later on another machine.
+///
+/// Everything here reads; nothing writes, runs, or follows a link out of the folder.
+pub trait Folder {
+    /// The folder's own name, which the skill's name should equal. Lossy where it is not UTF-8.
+    fn directory_name(&self) -> &str;
+
+    /// Where it is, for people.
+    fn location(&self) -> String;
+
+    /// SKILL.md: at most one byte more than a SKILL.md may have.
+    fn skill_md(&self) -> SkillMd;
+
+    /// The files, in byte order of their paths.
+    fn facts(&self) -> FolderFacts;
+
+    /// Up to `bytes_max` bytes of a file from `offset`.
+    ///
+    /// # Errors
+    /// [`FileError`]: `E_FILE_NOT_FOUND`, `E_LINK_ESCAPES`, `E_SPECIAL_FILE`, `E_FILE_UNREADABLE`.
+    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError>;
+
+    /// The size of a file in bytes.
+    ///
+    /// # Errors
+    /// As [`Folder::read`].
+    fn size(&self, path: &RelPath) -> Result<u64, FileError>;
+
+    /// All bytes and the revision, as one unchanging value.
+    ///
+    /// # Errors
+    /// [`CaptureError`]: the folder can have no revision, changed meanwhile, or could not be read.
+    fn capture(&self) -> Result<Snapshot, CaptureError>;
+}
+
+/// The instructions of a skill as they were found.
+#[derive(Clone, Debug)]
+pub struct SkillMd {
+    /// The file's name, `SKILL.md` or another spelling.
+    pub file: String,
+    /// Its bytes; `None` if it was refused.
+    pub bytes: Option<Vec<u8>>,
+    /// What was met on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// The code.
+    pub code: Code,
+    /// One sentence, without a path.
+    pub message: &'static str,
+}
+
+impl SkillMd {
+    /// Reads the instructions with both verdicts.
+    pub fn reading(&self, directory: &str) -> Reading {
+        let mut reading = match &self.bytes {
+            Some(bytes) => skill::read(bytes, Found { directory, file: &self.file }),
+            None => Reading { skill: None, diagnostics: Vec::new() },
+        };
+        reading.diagnostics.splice(0..0, self.diagnostics.iter().cloned());
+        reading
+    }
+}
+
+/// The bytes of a folder's files, for [`fumehood_core::inspect`].
+pub struct BytesOf<'f>(
+    /// The folder.
+    pub &'f dyn Folder,
+);
+
+impl FileBytes for BytesOf<'_> {
+    fn head(&self, path: &RelPath, bytes_max: usize) -> Result<Vec<u8>, Diagnostic> {
+        self.0
+            .read(path, 0, bytes_max)
+            .map_err(|error| Diagnostic::new(error.code, error.message).in_file(path.as_str()))
+    }
+}
+
+impl Coded for FileError {
+    fn code(&self) -> Code {
+        self.code
+    }
+}
+
+impl std::fmt::Display for FileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.message)
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// A skill whose files a program holds, for tests and for sources that are no folder.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFolder {
+    directory: String,
+    files: BTreeMap<RelPath, Vec<u8>>,
+}
+
+impl MemoryFolder {
+    /// A folder called `directory` with these files.
+    pub fn new(directory: impl Into<String>, files: impl IntoIterator<Item = (RelPath, Vec<u8>)>) -> Self {
+        Self { directory: directory.into(), files: files.into_iter().collect() }
+    }
+
+    fn file(&self, path: &RelPath) -> Result<&[u8], FileError> {
+        let missing = FileError { code: Code::FileNotFound, message: "the skill has no such file" };
+        self.files.get(path).map(Vec::as_slice).ok_or(missing)
+    }
+}
+
+impl Folder for MemoryFolder {
+    fn directory_name(&self) -> &str {
+        &self.directory
+    }
+
+    fn location(&self) -> String {
+        format!("memory:{}", self.directory)
+    }
+
+    fn skill_md(&self) -> SkillMd {
+        let spellings: Vec<_> = self.files.keys().filter(|path| is_skill_md(path.as_str().as_bytes())).collect();
+        match spellings.as_slice() {
+            [] => SkillMd::refused("SKILL.md", Code::SkillMdMissing, "the folder holds no SKILL.md"),
+            [path] => {
+                let bytes = &self.files[*path];
+                let bytes = bytes[..bytes.len().min(SKILL_MD_BYTES_MAX + 1)].to_vec();
+                SkillMd { file: path.to_string(), bytes: Some(bytes), diagnostics: Vec::new() }
+            }
+            _ => SkillMd::ambiguous(),
+        }
+    }
+
+    fn facts(&self) -> FolderFacts {
+        let fact = |(path, bytes): (&RelPath, &Vec<u8>)| FileFact {
+            path: path.clone(),
+            size: bytes.len() as u64,
+            link: false,
+        };
+        let mut facts =
+            FolderFacts { files: self.files.iter().map(fact).collect(), complete: true, ..FolderFacts::default() };
+        crate::list::refuse_collisions(&mut facts);
+        facts
+    }
+
+    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
+        let bytes = self.file(path)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(bytes_max).min(bytes.len());
+        Ok(bytes[start..end].to_vec())
+    }
+
+    fn size(&self, path: &RelPath) -> Result<u64, FileError> {
+        self.file(path).map(|bytes| bytes.len() as u64)
+    }
+
+    fn capture(&self) -> Result<Snapshot, CaptureError> {
+        let facts = self.facts();
+        match facts.no_revision() {
+            Some(reason) => Err(CaptureError::NoRevision(reason)),
+            None => Ok(Snapshot::of(self.files.clone())),
+        }
+    }
+}
+
+impl SkillMd {
+    pub(crate) fn refused(file: &str, code: Code, message: &str) -> Self {
+        let finding = Diagnostic::new(code, message).in_file(file);
+        Self { file: file.to_owned(), bytes: None, diagnostics: vec![finding] }
+    }
+
+    pub(crate) fn ambiguous() -> Self {
+        Self::refused("SKILL.md", Code::SkillMdAmbiguous, "keep one of the spellings of SKILL.md and remove the others")
+    }
+}
+
+/// Whether a name is SKILL.md in some spelling.
+pub(crate) fn is_skill_md(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"SKILL.md")
+}

@@ -1,0 +1,159 @@
+//! Where skills come from: the roots of one person at one place, in the order that decides who comes first.
+
+use std::path::{Path, PathBuf};
+
+use fumehood_core::{Code, Diagnostic};
+
+use crate::disk::{DiskFolder, about};
+use crate::home::{Surroundings, project_of};
+use crate::settings::Settings;
+use crate::walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
+
+/// A folder of skills and who chose it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The label that qualified names use.
+    pub label: String,
+    /// Who chose it.
+    pub kind: SourceKind,
+    /// The folder.
+    pub path: PathBuf,
+}
+
+/// Who chose a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// The person, by typing its path.
+    Given,
+    /// The deployer, in `fumehood.toml`.
+    Configured,
+    /// A conventional folder in the home folder.
+    User,
+    /// A conventional folder in the current project: inert until the project is trusted.
+    Project {
+        /// The project's folder.
+        project: PathBuf,
+        /// The source's folder within it.
+        below: PathBuf,
+        /// Whether the person trusts the project.
+        trusted: bool,
+    },
+}
+
+/// What became of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceStatus {
+    /// Searched.
+    Active,
+    /// Counted only: its project is not trusted.
+    Inert,
+    /// There is no such folder.
+    Missing,
+    /// The operating system refused to open it.
+    Unreadable,
+}
+
+impl Source {
+    /// A folder that the person typed.
+    pub fn given(path: &Path) -> Self {
+        Self { label: path.to_string_lossy().into_owned(), kind: SourceKind::Given, path: path.to_path_buf() }
+    }
+
+    /// All sources for these surroundings: configured ones in their order, then the person's, then the project's.
+    ///
+    /// `is_trusted` says whether a project's folder is trusted. In the home folder itself there is no project.
+    pub fn conventional(
+        settings: &Settings,
+        surroundings: &Surroundings,
+        is_trusted: impl Fn(&Path) -> bool,
+    ) -> Vec<Self> {
+        let mut sources: Vec<Self> = settings
+            .sources
+            .iter()
+            .map(|source| Self {
+                label: source.name.clone(),
+                kind: SourceKind::Configured,
+                path: source.path.clone(),
+            })
+            .collect();
+        if let Some(home) = &surroundings.home {
+            sources.extend(CONVENTIONS.iter().map(|(name, below)| Self {
+                label: format!("user-{name}"),
+                kind: SourceKind::User,
+                path: home.join(below),
+            }));
+        }
+        let project = project_of(&surroundings.current);
+        let home = surroundings.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok());
+        if home.as_deref() != Some(project) {
+            let trusted = is_trusted(project);
+            sources.extend(CONVENTIONS.iter().map(|(name, below)| Self {
+                label: format!("project-{name}"),
+                path: project.join(below),
+                kind: SourceKind::Project { project: project.to_path_buf(), below: PathBuf::from(below), trusted },
+            }));
+        }
+        sources
+    }
+
+    /// Whether its skills are only counted.
+    pub fn is_inert(&self) -> bool {
+        matches!(self.kind, SourceKind::Project { trusted: false, .. })
+    }
+
+    /// The name of the kind in JSON output.
+    pub fn kind_name(&self) -> &'static str {
+        match self.kind {
+            SourceKind::Given => "given",
+            SourceKind::Configured => "configured",
+            SourceKind::User => "user",
+            SourceKind::Project { .. } => "project",
+        }
+    }
+
+    /// Searches the source. An inert one is searched too, so that its skills can be counted; `visit` must not show them.
+    pub fn walk(
+        &self,
+        limits: WalkLimits,
+        visit: &mut dyn FnMut(DiskFolder) -> Continue,
+    ) -> (SourceStatus, WalkReport) {
+        let root = match &self.kind {
+            SourceKind::Project { project, below, .. } => Root::open_in_project(project, below),
+            _ => Root::open(&self.path),
+        };
+        match root {
+            Ok(root) => {
+                let status = if self.is_inert() { SourceStatus::Inert } else { SourceStatus::Active };
+                (status, root.walk(limits, visit))
+            }
+            Err(OpenRootError::Missing) => {
+                (SourceStatus::Missing, self.failed(Code::SourceMissing, "there is no such folder"))
+            }
+            Err(OpenRootError::Unreadable) => {
+                (SourceStatus::Unreadable, self.failed(Code::SourceUnreadable, "the folder cannot be opened"))
+            }
+        }
+    }
+
+    fn failed(&self, code: Code, message: &str) -> WalkReport {
+        // That a conventional folder does not exist is the normal case, not a finding.
+        let expected = matches!(self.kind, SourceKind::User | SourceKind::Project { .. });
+        let silent = expected && code == Code::SourceMissing;
+        let diagnostics: Vec<Diagnostic> = if silent { Vec::new() } else { vec![about(&self.path, code, message)] };
+        WalkReport { complete: silent, diagnostics, ..WalkReport::default() }
+    }
+}
+
+impl SourceStatus {
+    /// The name in JSON output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Inert => "inert",
+            Self::Missing => "missing",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+const CONVENTIONS: [(&str, &str); 2] = [("agents", ".agents/skills"), ("claude", ".claude/skills")];

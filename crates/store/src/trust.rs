@@ -1,0 +1,173 @@
+//! Which projects the person trusts to bring skills along.
+//!
+//! One small file in the state folder, replaced as a whole under a lock. A record names the project's real path and
+//! which folder it was: another folder put at the same path is not trusted.
+
+use std::fmt;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use fumehood_core::{Code, Coded};
+use serde::{Deserialize, Serialize};
+
+use crate::dir::Dir;
+use crate::home::{Home, HomeError, check_private};
+
+/// The trusted projects of one person.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProjects {
+    records: Vec<Record>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    path: String,
+    /// Device and inode. Text, since inode numbers can exceed TOML's integers.
+    identity: String,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema_version: u32,
+    #[serde(default)]
+    projects: Vec<Record>,
+}
+
+/// Why the record of trusted projects could not be used or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrustError {
+    /// The state folder is not private.
+    Home(HomeError),
+    /// The file could not be read or written, or is not ours.
+    Unusable(&'static str),
+    /// The project could not be opened, or its path is not UTF-8.
+    Project(&'static str),
+    /// There are 256 trusted projects already.
+    Full,
+}
+
+impl TrustedProjects {
+    /// Reads the record; a missing file means that no project is trusted.
+    ///
+    /// # Errors
+    /// [`TrustError`] if the file is there and cannot be believed. Callers treat that as "no project is trusted".
+    pub fn read(home: &Home) -> Result<Self, TrustError> {
+        let path = home.state.join(FILE_NAME);
+        let mut text = String::new();
+        match std::fs::File::open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(_) => return Err(TrustError::Unusable("cannot be opened")),
+            Ok(file) => {
+                check_private(&home.state).map_err(TrustError::Home)?;
+                let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
+                read.map_err(|_| TrustError::Unusable("cannot be read"))?;
+            }
+        }
+        let file: File = toml::from_str(&text).map_err(|_| TrustError::Unusable("is not in the form fumehood writes"))?;
+        if file.schema_version != SCHEMA_VERSION {
+            return Err(TrustError::Unusable("was written by another version of fumehood"));
+        }
+        Ok(Self { records: file.projects })
+    }
+
+    /// Whether this very folder is trusted.
+    pub fn contains(&self, project: &Path) -> bool {
+        record_of(project).is_ok_and(|record| self.records.contains(&record))
+    }
+
+    /// Records a project as trusted, or no longer so. Returns whether that changed anything.
+    ///
+    /// # Errors
+    /// [`TrustError`]; the file is then as it was.
+    pub fn set(home: &Home, project: &Path, trusted: bool) -> Result<bool, TrustError> {
+        let record = record_of(project)?;
+        home.make_state().map_err(TrustError::Home)?;
+        let _lock = lock(home)?;
+        let mut projects = Self::read(home)?;
+        let before = projects.records.clone();
+        // A record of another folder at this path is stale either way.
+        projects.records.retain(|old| old.path != record.path);
+        if trusted {
+            projects.records.push(record);
+        }
+        if projects.records == before {
+            return Ok(false);
+        }
+        if projects.records.len() > PROJECTS_MAX {
+            return Err(TrustError::Full);
+        }
+        projects.write(home)?;
+        Ok(true)
+    }
+
+    fn write(self, home: &Home) -> Result<(), TrustError> {
+        let file = File { schema_version: SCHEMA_VERSION, projects: self.records };
+        let text = toml::to_string(&file).map_err(|_| TrustError::Unusable("cannot be written as TOML"))?;
+        replace(&home.state.join(FILE_NAME), text.as_bytes()).map_err(|_| TrustError::Unusable("cannot be replaced"))
+    }
+}
+
+fn record_of(project: &Path) -> Result<Record, TrustError> {
+    let real = std::fs::canonicalize(project).map_err(|_| TrustError::Project("does not exist"))?;
+    let dir = Dir::open(&real).map_err(|_| TrustError::Project("is not a folder that can be opened"))?;
+    let identity = dir.identity().map_err(|_| TrustError::Project("cannot be identified"))?;
+    let path = real.into_os_string().into_string().map_err(|_| TrustError::Project("has a path that is not UTF-8"))?;
+    Ok(Record { path, identity: identity.to_string() })
+}
+
+/// Held while the file is read and replaced, so that two commands at once lose nothing.
+fn lock(home: &Home) -> Result<std::fs::File, TrustError> {
+    let failed = |_| TrustError::Unusable("cannot be locked");
+    let path = home.state.join(LOCK_NAME);
+    let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
+    let file = file.map_err(failed)?;
+    file.lock().map_err(failed)?;
+    Ok(file)
+}
+
+/// Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let temporary: PathBuf = path.with_extension("new");
+    let mut file =
+        std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)?;
+    match path.parent() {
+        Some(folder) => std::fs::File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+const FILE_NAME: &str = "trusted-projects.toml";
+const LOCK_NAME: &str = "lock";
+const SCHEMA_VERSION: u32 = 1;
+const FILE_BYTES_MAX: u64 = 1 << 20;
+const PROJECTS_MAX: usize = 256;
+
+impl Coded for TrustError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Home(error) => error.code(),
+            Self::Unusable(_) => Code::StateUnavailable,
+            Self::Project(_) => Code::SourceMissing,
+            Self::Full => Code::StateUnavailable,
+        }
+    }
+}
+
+impl fmt::Display for TrustError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Home(error) => error.fmt(f),
+            Self::Unusable(reason) => write!(f, "the record of trusted projects {reason}"),
+            Self::Project(reason) => write!(f, "the project {reason}"),
+            Self::Full => write!(f, "{PROJECTS_MAX} projects are trusted already; remove one first"),
+        }
+    }
+}
+
+impl std::error::Error for TrustError {}

@@ -1,0 +1,255 @@
+//! Searching a root for skills: bounded, in a fixed order, with a finding for everything that was not searched.
+//!
+//! A folder that holds a SKILL.md is a skill and is not searched further, unless nested skills are asked for. A
+//! linked folder counts if it holds a SKILL.md itself; it is not searched deeper, so links cannot widen a search.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX, WALK_SKILLS_MAX};
+use fumehood_core::{Code, Diagnostic};
+
+use crate::dir::{Dir, ENTRIES_MAX, Entry, Kind, OpenError, Resolved};
+use crate::disk::{DiskFolder, about};
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkLimits {
+    /// Folder levels below the root.
+    pub depth: usize,
+    /// Searched folders that are no skill.
+    pub directories: usize,
+    /// Skills.
+    pub skills: usize,
+    /// Whether a SKILL.md below another skill is a skill of its own.
+    pub nested: bool,
+}
+
+impl Default for WalkLimits {
+    fn default() -> Self {
+        Self { depth: WALK_DEPTH_MAX, directories: WALK_DIRECTORIES_MAX, skills: WALK_SKILLS_MAX, nested: false }
+    }
+}
+
+/// A folder to search.
+#[derive(Debug)]
+pub struct Root {
+    dir: Dir,
+    path: PathBuf,
+    fence: Option<Fence>,
+}
+
+/// A project's folder, which no link in one of its roots may leave.
+#[derive(Debug)]
+struct Fence {
+    dir: Dir,
+    /// The root's path within the project.
+    below: PathBuf,
+}
+
+/// What a search did.
+#[derive(Clone, Debug, Default)]
+pub struct WalkReport {
+    /// Folders that were listed and are no skill.
+    pub searched: usize,
+    /// Skills that were found.
+    pub found: usize,
+    /// Whether every folder was searched that the rules allow.
+    pub complete: bool,
+    /// What was met on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Root {
+    /// A root that the person or the deployer chose. It may itself be a link, and links in it may lead anywhere.
+    pub fn open(path: &Path) -> Result<Self, OpenRootError> {
+        let path = std::fs::canonicalize(path).map_err(|_| OpenRootError::Missing)?;
+        Ok(Self { dir: Dir::open(&path)?, path, fence: None })
+    }
+
+    /// A root inside a project; no link may lead out of the project.
+    pub fn open_in_project(project: &Path, below: &Path) -> Result<Self, OpenRootError> {
+        let dir = Dir::open(project)?;
+        match dir.resolve(below.as_os_str().as_bytes())? {
+            Resolved::Dir(root) => {
+                let fence = Some(Fence { dir, below: below.to_path_buf() });
+                Ok(Self { dir: root, path: project.join(below), fence })
+            }
+            Resolved::File(_) => Err(OpenRootError::Missing),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Searches the root and hands every skill to `visit`, in byte order of their paths, until it says stop.
+    pub fn walk(self, limits: WalkLimits, visit: &mut dyn FnMut(DiskFolder) -> Continue) -> WalkReport {
+        let Self { dir, path, fence } = self;
+        let mut walker = Walker {
+            limits,
+            fence,
+            root: path.clone(),
+            visit,
+            report: WalkReport { complete: true, ..WalkReport::default() },
+            too_deep: 0,
+            stopped: false,
+        };
+        walker.directory(dir, path, 0);
+        walker.report
+    }
+}
+
+/// Whether a search goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continue {
+    /// Go on.
+    Yes,
+    /// Stop; the report will say that it is incomplete.
+    No,
+}
+
+/// Why a root could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenRootError {
+    /// It does not exist, is no folder, or leaves its project.
+    Missing,
+    /// The operating system said no.
+    Unreadable,
+}
+
+impl From<OpenError> for OpenRootError {
+    fn from(error: OpenError) -> Self {
+        if let OpenError::System(_) = error { Self::Unreadable } else { Self::Missing }
+    }
+}
+
+struct Walker<'v> {
+    limits: WalkLimits,
+    fence: Option<Fence>,
+    root: PathBuf,
+    visit: &'v mut dyn FnMut(DiskFolder) -> Continue,
+    report: WalkReport,
+    too_deep: usize,
+    stopped: bool,
+}
+
+impl Walker<'_> {
+    fn directory(&mut self, dir: Dir, path: PathBuf, depth: usize) {
+        let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(&path) };
+        if more {
+            self.give_up(&path, Code::WalkDirectories, format!("the folder has more than {ENTRIES_MAX} entries"));
+        }
+        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
+        if entries.iter().any(|entry| entry.name == b"pyvenv.cfg") {
+            return;
+        }
+        if has_skill(&entries) {
+            let inner = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
+            self.skill(dir, path.clone(), &entries);
+            let Some(inner) = inner else { return };
+            return self.children(&inner, &path, &entries, depth);
+        }
+        if self.report.searched == self.limits.directories {
+            let message = format!("searching stops at {} folders without a skill", self.limits.directories);
+            self.give_up(&path, Code::WalkDirectories, message);
+            self.stopped = true;
+            return;
+        }
+        self.report.searched += 1;
+        self.children(&dir, &path, &entries, depth);
+    }
+
+    fn children(&mut self, dir: &Dir, path: &Path, entries: &[Entry], depth: usize) {
+        for entry in entries {
+            if self.stopped {
+                return;
+            }
+            if PRUNED.contains(&entry.name.as_slice()) {
+                continue;
+            }
+            let child = path.join(OsStr::from_bytes(&entry.name));
+            match entry.kind {
+                Kind::Directory if depth == self.limits.depth => self.too_deep(&child),
+                Kind::Directory => match dir.open_dir(&entry.name) {
+                    Ok(inner) => self.directory(inner, child, depth + 1),
+                    Err(_) => self.unreadable(&child),
+                },
+                Kind::Link => self.link(&child),
+                Kind::File | Kind::Special => {}
+            }
+        }
+    }
+
+    /// A link counts only if it leads straight to a skill.
+    fn link(&mut self, path: &Path) {
+        let Some((dir, real)) = self.follow(path) else { return };
+        let Ok((entries, _)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
+        if has_skill(&entries) {
+            self.skill(dir, real, &entries);
+        } else {
+            let finding = about(path, Code::WalkLink, "a linked folder is searched only if it is a skill itself");
+            self.report.diagnostics.push(finding);
+        }
+    }
+
+    /// The folder that a link leads to, if it is one and may be entered, and where it really is.
+    fn follow(&mut self, path: &Path) -> Option<(Dir, PathBuf)> {
+        let Some(fence) = &self.fence else {
+            let real = std::fs::canonicalize(path).ok()?;
+            return Some((Dir::open(&real).ok()?, real));
+        };
+        let inside = fence.below.join(path.strip_prefix(&self.root).ok()?);
+        match fence.dir.resolve(inside.as_os_str().as_bytes()) {
+            Ok(Resolved::Dir(dir)) => Some((dir, std::fs::canonicalize(path).ok()?)),
+            Err(OpenError::Escapes) => {
+                let message = "the link leads out of the project, or to nothing";
+                self.report.diagnostics.push(about(path, Code::WalkLink, message));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn skill(&mut self, dir: Dir, path: PathBuf, entries: &[Entry]) {
+        if self.report.found == self.limits.skills {
+            let message = format!("searching stops at {} skills", self.limits.skills);
+            self.give_up(&path, Code::WalkSkills, message);
+            self.stopped = true;
+            return;
+        }
+        if let Some(folder) = DiskFolder::from_entries(dir, path, entries) {
+            self.report.found += 1;
+            if (self.visit)(folder) == Continue::No {
+                self.stopped = true;
+                self.report.complete = false;
+            }
+        }
+    }
+
+    fn too_deep(&mut self, path: &Path) {
+        self.too_deep += 1;
+        if self.too_deep == 1 {
+            let message = format!("folders deeper than {} levels below the root are not searched", self.limits.depth);
+            self.give_up(path, Code::WalkDepth, message);
+        }
+    }
+
+    fn unreadable(&mut self, path: &Path) {
+        self.give_up(path, Code::WalkUnreadable, "the operating system refused to list this folder".to_owned());
+    }
+
+    fn give_up(&mut self, path: &Path, code: Code, message: String) {
+        self.report.complete = false;
+        self.report.diagnostics.push(about(path, code, message));
+    }
+}
+
+fn has_skill(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.kind != Kind::Directory && crate::folder::is_skill_md(&entry.name))
+}
+
+/// Folders that hold other people's dependencies or a tool's own files.
+const PRUNED: [&[u8]; 5] = [b".git", b".hg", b".svn", b"node_modules", b"__pycache__"];
