@@ -12,6 +12,7 @@ pub mod json;
 pub mod limits;
 pub mod name;
 pub mod path;
+pub mod schema;
 pub mod shown;
 
 pub use code::{Class, Code, Coded, Severity};
@@ -20,4 +21,5 @@ pub use digest::{Revision, Sha256};
 pub use json::Json;
 pub use name::{SkillName, ToolName};
 pub use path::{PathSet, RelPath};
+pub use schema::Schema;
 pub use shown::Shown;
