@@ -35,10 +35,11 @@
 //! # Work
 //! Both walks recurse only as deep as the schema, at most 32 levels. A validation visits each pair of schema node
 //! and value at most once: both sides are trees, a pair is reached only from one parent pair (the node's parent
-//! with the same value for `anyOf`, with the value's parent otherwise), and the branches of an `anyOf` are tried once,
-//! each up to its first mismatch. Beyond that, a visited pair of object schema and object looks up each declared name
-//! once and each present key at most once. A compiled node stands for two or more nodes of the definition, so a schema
-//! of S nodes and a value of V nodes cost at most 2 · S · V steps, and each string is counted at most S / 2 times.
+//! with the same value for `anyOf`, with the value's parent otherwise), and the branches of an `anyOf` are tried
+//! once, each up to its first mismatch. Beyond that, a visited pair of object schema and object looks up each
+//! declared name once and each present key at most once. A compiled node stands for two or more nodes of the
+//! definition, so a schema of S nodes and a value of V nodes cost at most 2 · S · V steps, and each string is
+//! counted at most S / 2 times.
 
 mod compile;
 mod error;
@@ -78,9 +79,9 @@ impl Schema {
     /// Compiles a schema whose root may be any node of the subset.
     ///
     /// # Errors
-    /// [`SchemaError`]: `E_SCHEMA_KEYWORD` for a keyword outside the subset or out of place, `E_SCHEMA_INVALID` for one
-    /// that is missing or has a value it cannot have, `E_JSON_DEPTH` or `E_JSON_NODES` for a definition beyond the bounds
-    /// (possible only if it was not read by [`Json::parse`]).
+    /// [`SchemaError`]: `E_SCHEMA_KEYWORD` for a keyword outside the subset or out of place, `E_SCHEMA_INVALID` for
+    /// one that is missing or has a value it cannot have, `E_JSON_DEPTH` or `E_JSON_NODES` for a definition beyond
+    /// the bounds (possible only if it was not read by [`Json::parse`]).
     pub fn compile(definition: &Json) -> Result<Self, SchemaError> {
         Ok(Self { root: compile::root(definition)?, definition: definition.clone() })
     }
@@ -100,8 +101,8 @@ impl Schema {
     /// Checks a value. Changes nothing in it.
     ///
     /// # Errors
-    /// `E_SCHEMA_MISMATCH` with the first [`SCHEMA_ISSUES_MAX`](crate::limits::SCHEMA_ISSUES_MAX) issues, in the order
-    /// of the schema's property names.
+    /// `E_SCHEMA_MISMATCH` with the first [`SCHEMA_ISSUES_MAX`](crate::limits::SCHEMA_ISSUES_MAX) issues, in the
+    /// order of the schema's property names.
     pub fn validate(&self, value: &Json) -> Result<(), Issues> {
         validate::run(&self.root, value)
     }

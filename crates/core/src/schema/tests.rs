@@ -76,6 +76,12 @@ fn numbers() {
         ],
     );
     judge(r#"{"type":"integer","enum":[5.0,0]}"#, &["5", "5.0", "-0", "0.0", "-0.0"], &[("6", " enum")]);
+    // Rounded onto the bound by every reader of doubles; never across it.
+    judge(
+        r#"{"type":"number","maximum":1}"#,
+        &["1", "1.0", "1.00000000000000000001"],
+        &[("1.0000000000000003", " maximum")],
+    );
     judge(r#"{"type":"number","minimum":0}"#, &["-0", "-0.0", "1e-300"], &[("-1e-300", " minimum")]);
     judge(
         r#"{"type":"integer","maximum":9007199254740992}"#,
