@@ -40,11 +40,16 @@ impl Number {
         self.as_exact().and_then(|value| u64::try_from(value).ok())
     }
 
-    /// Whether the value is within plus or minus 2^63, where an integer literal is never rounded on reading.
-    pub fn is_exact_range(self) -> bool {
+    /// Whether no whole number that is written out can be mistaken for this one or slip past it: it lies between
+    /// -2^63 and 2^64, both excluded.
+    ///
+    /// Whole literals in that range are kept exactly. Those outside are rounded, which is monotone, to at most -2^63 or
+    /// at least 2^64: still on their own side of this number. At -2^63 itself that fails, since -2^63 - 1 is read as
+    /// -2^63.
+    pub fn is_exactly_comparable(self) -> bool {
         match self.0 {
-            Repr::Exact(_) => true,
-            Repr::Double(value) => value.abs() <= TWO_POW_63,
+            Repr::Exact(value) => value > i128::from(i64::MIN),
+            Repr::Double(value) => value > -TWO_POW_63 && value < TWO_POW_63 * 2.0,
         }
     }
 

@@ -143,6 +143,14 @@ fn numbers_compare_by_value() {
     for broken in ["5.1", "1e-1", "-0.5"] {
         assert!(!number(broken).is_integer(), "{broken}");
     }
+    for kept in ["-9223372036854775807", "0.1", "18446744073709551615", "1e19", "-9223372036854774784.0"] {
+        assert!(number(kept).is_exactly_comparable(), "{kept}");
+    }
+    for rounded in
+        ["-9223372036854775808", "-9223372036854775808.0", "-1e300", "18446744073709551616", "2e19"]
+    {
+        assert!(!number(rounded).is_exactly_comparable(), "{rounded}");
+    }
     assert_eq!(number("5.0").as_u64(), Some(5));
     assert_eq!(number("-1").as_u64(), None);
     assert_eq!(number("1e20").as_u64(), None);

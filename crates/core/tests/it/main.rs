@@ -1,0 +1,11 @@
+//! Tests of `fumehood-core` that need more than its own sources.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a test reads files and prints; what is unexpected fails it"
+)]
+
+mod schema_suite;
