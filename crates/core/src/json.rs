@@ -252,19 +252,25 @@ impl JsonErrorKind {
     }
 }
 
+impl Coded for JsonErrorKind {
+    fn code(&self) -> Code {
+        match self {
+            Self::TooLarge { .. } => Code::JsonTooLarge,
+            Self::Encoding => Code::JsonEncoding,
+            Self::Syntax => Code::JsonSyntax,
+            Self::Trailing => Code::JsonTrailing,
+            Self::Depth => Code::JsonDepth,
+            Self::Nodes => Code::JsonNodes,
+            Self::DuplicateKey => Code::JsonDuplicateKey,
+            Self::Surrogate => Code::JsonSurrogate,
+            Self::Number => Code::JsonNumber,
+        }
+    }
+}
+
 impl Coded for JsonError {
     fn code(&self) -> Code {
-        match self.kind {
-            JsonErrorKind::TooLarge { .. } => Code::JsonTooLarge,
-            JsonErrorKind::Encoding => Code::JsonEncoding,
-            JsonErrorKind::Syntax => Code::JsonSyntax,
-            JsonErrorKind::Trailing => Code::JsonTrailing,
-            JsonErrorKind::Depth => Code::JsonDepth,
-            JsonErrorKind::Nodes => Code::JsonNodes,
-            JsonErrorKind::DuplicateKey => Code::JsonDuplicateKey,
-            JsonErrorKind::Surrogate => Code::JsonSurrogate,
-            JsonErrorKind::Number => Code::JsonNumber,
-        }
+        self.kind.code()
     }
 }
 

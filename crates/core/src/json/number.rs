@@ -35,6 +35,11 @@ impl Number {
         }
     }
 
+    /// The value as a signed integer, if it is whole and fits.
+    pub fn as_i64(self) -> Option<i64> {
+        self.as_exact().and_then(|value| i64::try_from(value).ok())
+    }
+
     /// The value as a count, if it is whole and fits.
     pub fn as_u64(self) -> Option<u64> {
         self.as_exact().and_then(|value| u64::try_from(value).ok())

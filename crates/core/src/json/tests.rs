@@ -154,6 +154,10 @@ fn numbers_compare_by_value() {
     assert_eq!(number("5.0").as_u64(), Some(5));
     assert_eq!(number("-1").as_u64(), None);
     assert_eq!(number("1e20").as_u64(), None);
+    assert_eq!(number("-5.0").as_i64(), Some(-5));
+    assert_eq!(number("-9223372036854775808").as_i64(), Some(i64::MIN));
+    assert_eq!(number("9223372036854775808").as_i64(), None);
+    assert_eq!(number("0.5").as_i64(), None);
 }
 
 proptest::proptest! {
