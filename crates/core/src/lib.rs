@@ -18,6 +18,7 @@ pub mod shown;
 pub mod skill;
 pub mod yaml;
 
+pub use allowed_tools::AllowedTools;
 pub use code::{Class, Code, Coded, Severity};
 pub use diagnostic::{Diagnostic, Place};
 pub use digest::{Revision, Sha256};
