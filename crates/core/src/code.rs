@@ -239,6 +239,7 @@ codes! {
     DeclaredFile "E_DECLARED_FILE" Missing false "A declared file is missing, no plain file, or too large."
     ToolNameLong "W_TOOL_NAME_LONG" TooLarge false "A tool name is longer than 48 characters; some clients add a prefix and cut at 64."
     ToolNameTooLong "E_TOOL_NAME_TOO_LONG" TooLarge false "The tool name would be longer than 64 characters; names are never shortened."
+    ToolDuplicate "E_SKILL_TOOL_DUPLICATE" Conflict false "One skill declares two tools of one name."
     ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
 
     // JSON.

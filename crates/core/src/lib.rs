@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod digest;
 pub mod json;
 pub mod limits;
+pub mod manifest;
 pub mod name;
 pub mod path;
 pub mod schema;

@@ -8,4 +8,5 @@
     reason = "a test reads files and prints; what is unexpected fails it"
 )]
 
+mod manifest_cases;
 mod schema_suite;
