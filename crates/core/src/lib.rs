@@ -15,6 +15,7 @@ pub mod manifest;
 pub mod name;
 pub mod path;
 pub mod schema;
+pub mod script;
 pub mod shown;
 pub mod skill;
 pub mod yaml;
