@@ -306,5 +306,5 @@ pub const FUMEHOOD_JSON: &str = "fumehood.json";
 /// What the revision's framing adds to each file: two lengths and a digest.
 const FRAME_BYTES: u64 = 8 + 8 + 32;
 
-#[cfg(test)]
-mod tests;
+
+

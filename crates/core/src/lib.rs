@@ -9,6 +9,7 @@ pub mod allowed_tools;
 pub mod code;
 pub mod diagnostic;
 pub mod digest;
+pub mod inspect;
 pub mod json;
 pub mod limits;
 pub mod manifest;

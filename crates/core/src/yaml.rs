@@ -6,10 +6,12 @@
 
 use core::fmt;
 
+use serde::ser::{Serialize, Serializer};
+
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use crate::diagnostic::Place;
-use crate::json::{Json, Number};
+use crate::json::Number;
 use crate::limits::{YAML_DEPTH_MAX, YAML_NODES_MAX};
 use crate::shown::Shown;
 
@@ -228,21 +230,21 @@ impl Value {
         }
     }
 
-    /// The same value as JSON, as the Skills-over-MCP extension wants frontmatter.
-    ///
-    /// Plain scalars become null, booleans and numbers by the core schema of YAML 1.2; a number that JSON cannot
-    /// write (`.inf`, or beyond a double) stays text.
-    pub fn to_json(&self) -> Json {
+}
+
+/// As JSON, the way the Skills-over-MCP extension wants frontmatter: maps in the order written; plain scalars as null,
+/// booleans and numbers by the core schema of YAML 1.2. A number that JSON cannot write (`.inf`, or beyond a double)
+/// stays text.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Sequence(items) => Json::Array(items.iter().map(|item| item.value.to_json()).collect()),
-            Self::Mapping(entries) => {
-                Json::Object(entries.iter().map(|e| (e.key.clone(), e.value.value.to_json())).collect())
-            }
+            Self::Sequence(items) => serializer.collect_seq(items.iter().map(|item| &item.value)),
+            Self::Mapping(entries) => serializer.collect_map(entries.iter().map(|e| (&e.key, &e.value.value))),
             Self::Scalar { text, .. } => match self.meaning() {
-                Meaning::Null => Json::Null,
-                Meaning::Bool(value) => Json::Bool(value),
-                Meaning::Number(number) => Json::Number(number),
-                Meaning::Text => Json::String(text.clone()),
+                Meaning::Null => serializer.serialize_unit(),
+                Meaning::Bool(value) => serializer.serialize_bool(value),
+                Meaning::Number(number) => number.serialize(serializer),
+                Meaning::Text => serializer.serialize_str(text),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::rescue::{Block, Rescue};
-use crate::allowed_tools::{self, AllowedTools};
+use crate::allowed_tools::{self, AllowedTools, Form};
 use crate::code::Code;
 use crate::name::{NameError, SKILL_NAME_CHARS_MAX, SkillName, slug};
 use crate::shown::Shown;
@@ -242,24 +242,24 @@ fn allowed_tools_of(entry: Option<&Entry>, rescue: Rescue, report: &mut Report<'
     }
     let Some(entry) = entry else { return AllowedTools::Absent };
     let place = Some(entry.value.place);
-    let (parsed, form_differs) = match &entry.value.value {
+    let parsed = match &entry.value.value {
         value @ Value::Scalar { .. } => {
-            let parsed = allowed_tools::parse_text(value.as_text_or_null().unwrap_or_default());
-            let commas = parsed.as_ref().is_ok_and(|parsed| parsed.commas);
-            (parsed, commas)
+            allowed_tools::parse_text(value.as_text_or_null().unwrap_or_default()).map_err(|error| error.to_string())
         }
-        Value::Sequence(items) => {
-            let texts: Option<Vec<&str>> = items.iter().map(|item| item.value.as_text()).collect();
-            (texts.map_or(Err(allowed_tools::Malformed), |texts| allowed_tools::parse_items(&texts)), true)
+        Value::Sequence(items) => match items.iter().map(|item| item.value.as_text()).collect::<Option<Vec<_>>>() {
+            Some(texts) => allowed_tools::parse_items(&texts).map_err(|error| error.to_string()),
+            None => Err("an item is a list or a map".to_owned()),
+        },
+        Value::Mapping(_) => Err("a map is no list of tools".to_owned()),
+    };
+    let parsed = match parsed {
+        Ok(parsed) => parsed,
+        Err(reason) => {
+            report.add(Code::AllowedToolsMalformed, format!("{reason}; it counts as an empty list"), place);
+            return AllowedTools::Declared(Vec::new());
         }
-        Value::Mapping(_) => (Err(allowed_tools::Malformed), false),
     };
-    let Ok(parsed) = parsed else {
-        let message = "allowed-tools is no list of tool names; it counts as empty";
-        report.add(Code::AllowedToolsMalformed, message, place);
-        return AllowedTools::Declared(Vec::new());
-    };
-    if form_differs {
+    if parsed.form != Form::Spaces {
         let message = "the standard has one string with spaces between the tools";
         report.add(Code::AllowedToolsForm, message, place);
     }

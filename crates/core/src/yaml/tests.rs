@@ -2,7 +2,7 @@ use super::*;
 
 fn json(text: &str) -> Result<String, YamlErrorKind> {
     let node = parse(text).map_err(|error| error.kind)?;
-    Ok(serde_json::to_string(&node.value.to_json()).unwrap())
+    Ok(serde_json::to_string(&node.value).unwrap())
 }
 
 #[test]

@@ -9,4 +9,5 @@
 )]
 
 mod manifest_cases;
+mod published_schemas;
 mod schema_suite;

@@ -1,0 +1,129 @@
+//! The command line: from arguments to a question for [`Host`], and from its answer to text or JSON.
+
+mod args;
+mod json;
+mod output;
+mod progress;
+mod render;
+mod terminal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use fumehood_core::{Class, Code};
+use serde::Serialize;
+
+use crate::fault::Fault;
+use crate::host::{ByteRange, Host, HostOptions, Strictness};
+use args::{Args, CatArgs, CheckArgs, Command, Format, ListArgs, TrustArgs};
+use output::Output;
+use progress::Progress;
+
+/// Runs the program for the arguments and the environment of this process.
+pub fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let args = match Args::try_parse_from(&arguments) {
+        Ok(args) => args,
+        Err(error) => return usage(&error, &arguments),
+    };
+    let format = args.format;
+    match run(args) {
+        Ok(code) => code,
+        Err(fault) => output::fail(&fault, format),
+    }
+}
+
+fn run(args: Args) -> Result<ExitCode, Fault> {
+    let Args { format, command } = args;
+    let out = Output::new(format);
+    match command {
+        Command::Check(args) => check(&args, &out),
+        Command::List(args) => list(&args, &out),
+        Command::Show(args) => {
+            let report = host(&args.from.search)?.show(&args.skill, &args.from.roots)?;
+            done(&out, &report, |text| render::show::show(text, &report))
+        }
+        Command::Cat(args) => cat(&args, &out),
+        Command::Diff(args) => {
+            let report = host(&args.from.search)?.diff(&args.skill, &args.other, &args.from.roots)?;
+            done(&out, &report, |text| render::diff::diff(text, &report))
+        }
+        Command::TrustProject(args) => trust_project(&args, &out),
+    }
+}
+
+fn check(args: &CheckArgs, out: &Output) -> Result<ExitCode, Fault> {
+    let mut progress = Progress::start();
+    let report = host(&args.search)?.check(&args.paths, &mut |count| progress.skills(count))?;
+    progress.clear();
+    out.answer(&report, |text| render::check::check(text, &report, args.notes, args.quiet))?;
+    let strictness = if args.strict { Strictness::Conformant } else { Strictness::Loadable };
+    Ok(ExitCode::from(if report.passes(strictness) { 0 } else { Class::Invalid.exit_code() }))
+}
+
+fn list(args: &ListArgs, out: &Output) -> Result<ExitCode, Fault> {
+    let mut progress = Progress::start();
+    let report = host(&args.search)?.list(&args.roots, &mut |count| progress.skills(count))?;
+    progress.clear();
+    done(out, &report, |text| render::list::list(text, &report))
+}
+
+fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
+    let host = host(&args.from.search)?;
+    let range = ByteRange { offset: args.offset, length: args.length };
+    // A terminal gets text that cannot move its cursor; everything else gets the bytes.
+    if out.is_json() || out.is_terminal() {
+        let report = host.cat(&args.skill, &args.from.roots, &args.file, range)?;
+        if report.text.is_none() && !out.is_json() {
+            let message = format!("{} bytes that are no text", report.length);
+            return Err(Fault::new(Code::Usage, message, "send them to a file with '>', or use --format json"));
+        }
+        return done(out, &report, |text| render::cat(text, &report));
+    }
+    host.read_file(&args.skill, &args.from.roots, &args.file, range, &mut |piece| out.raw(piece))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn trust_project(args: &TrustArgs, out: &Output) -> Result<ExitCode, Fault> {
+    let host = host(&args.search)?;
+    let preview = host.preview_project(&args.dir)?;
+    if !args.remove {
+        terminal::confirm(&render::trust::question(&preview))?;
+    }
+    let report = host.trust_project(&preview.project, !args.remove)?;
+    done(out, &report, |text| render::trust::answer(text, &report))
+}
+
+fn done(out: &Output, report: &impl Serialize, text: impl FnOnce(&mut String)) -> Result<ExitCode, Fault> {
+    out.answer(report, text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn host(search: &args::Search) -> Result<Host, Fault> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into);
+    let current = std::env::current_dir().map_err(|error| {
+        Fault::new(Code::SourceUnreadable, format!("the current folder cannot be read: {error}"), "change to another folder")
+    })?;
+    Ok(Host::new(HostOptions {
+        home: variable("HOME"),
+        fumehood_home: variable("FUMEHOOD_HOME"),
+        current,
+        limits: search.limits(),
+    }))
+}
+
+/// Help and version are answers; everything else is a fault in the format that was asked for.
+fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let wants_json = arguments.iter().any(|argument| argument == "--format=json")
+        || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
+    if !error.use_stderr() || !wants_json {
+        // Nothing can be done about a terminal that is gone.
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { Class::Invalid.exit_code() } else { 0 });
+    }
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let message = fumehood_core::Shown::inline(first).to_string();
+    output::fail(&Fault::new(Code::Usage, message, "see `fumehood help`"), Format::Json)
+}

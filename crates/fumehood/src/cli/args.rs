@@ -1,0 +1,152 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
+use fumehood_store::WalkLimits;
+
+/// Read Agent Skills safely: what is in them, what they ask for, and what changed.
+///
+/// Nothing in a skill is ever run, expanded or obeyed by these commands.
+#[derive(Debug, Parser)]
+#[command(name = "fumehood", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug, 130 cancelled.")]
+pub(super) struct Args {
+    /// The form of answers and errors.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    Text,
+    /// For programs; the shapes are in docs/schemas.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Check skills: can they be loaded, do they follow the standard, and what is wrong with them.
+    Check(CheckArgs),
+    /// List the skills in some folders, or of all sources of this person and project.
+    List(ListArgs),
+    /// Show one skill: files, claims, scripts, findings, revision.
+    Show(ShowArgs),
+    /// Print a file of a skill.
+    Cat(CatArgs),
+    /// Show what differs between two skills, hidden characters made visible.
+    Diff(DiffArgs),
+    /// Let a project's own skills be listed. Asks at the terminal.
+    TrustProject(TrustArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    /// Folders to search, folders of skills, or SKILL.md files.
+    #[arg(required = true, value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+    /// Fail unless every skill is conformant and everything was searched.
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Print notes too, not only warnings and errors.
+    #[arg(long)]
+    pub(super) notes: bool,
+    /// Print only skills with warnings or errors.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) search: Search,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Folders to search instead of the usual sources.
+    #[arg(value_name = "ROOT")]
+    pub(super) roots: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) search: Search,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowArgs {
+    /// A name that `list` shows, or a path with a '/' in it.
+    pub(super) skill: String,
+    #[command(flatten)]
+    pub(super) from: From,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CatArgs {
+    /// A name that `list` shows, or a path with a '/' in it.
+    pub(super) skill: String,
+    /// The file, counted from the skill's folder.
+    pub(super) file: String,
+    /// The first byte to print, from 0.
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    pub(super) offset: u64,
+    /// How many bytes to print; all to the end if not given.
+    #[arg(long, value_name = "BYTES")]
+    pub(super) length: Option<u64>,
+    #[command(flatten)]
+    pub(super) from: From,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DiffArgs {
+    /// The skill before: a name or a path.
+    pub(super) skill: String,
+    /// The skill after: a name or a path.
+    pub(super) other: String,
+    #[command(flatten)]
+    pub(super) from: From,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct TrustArgs {
+    /// The project's folder, or one inside it.
+    pub(super) dir: PathBuf,
+    /// Forget the project instead. Needs no terminal.
+    #[arg(long)]
+    pub(super) remove: bool,
+    #[command(flatten)]
+    pub(super) search: Search,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct From {
+    /// Look names up in this folder instead of the usual sources; can be given several times.
+    #[arg(long = "root", value_name = "DIR")]
+    pub(super) roots: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) search: Search,
+}
+
+/// How far a search goes.
+#[derive(Debug, clap::Args)]
+pub(super) struct Search {
+    /// Treat a SKILL.md below another skill as a skill of its own.
+    #[arg(long)]
+    nested: bool,
+    /// Folder levels below a root that are searched.
+    #[arg(long, value_name = "LEVELS", default_value_t = WALK_DEPTH_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=32))]
+    max_depth: u64,
+    /// Folders without a skill that are searched in one root.
+    #[arg(long, value_name = "COUNT", default_value_t = WALK_DIRECTORIES_MAX as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    max_folders: u64,
+}
+
+impl Search {
+    pub(super) fn limits(&self) -> WalkLimits {
+        let narrow = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        WalkLimits {
+            depth: narrow(self.max_depth),
+            directories: narrow(self.max_folders),
+            nested: self.nested,
+            ..WalkLimits::default()
+        }
+    }
+}

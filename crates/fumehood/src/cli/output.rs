@@ -1,0 +1,86 @@
+//! Answers to standard output, faults to standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anstream::AutoStream;
+use fumehood_core::{Code, Shown};
+use serde::Serialize;
+
+use super::args::Format;
+use super::json;
+use crate::fault::Fault;
+
+/// Where answers go and in which form.
+pub(super) struct Output {
+    format: Format,
+}
+
+impl Output {
+    pub(super) fn new(format: Format) -> Self {
+        Self { format }
+    }
+
+    pub(super) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Writes one answer, as JSON or as the text that `text` builds.
+    pub(super) fn answer(&self, report: &impl Serialize, text: impl FnOnce(&mut String)) -> Result<(), Fault> {
+        if self.is_json() {
+            let bytes = json::to_vec(report)
+                .map_err(|_| Fault::new(Code::Internal, "the answer has no JSON form", "please report this"))?;
+            return self.raw(&bytes);
+        }
+        let mut buffer = String::new();
+        text(&mut buffer);
+        let mut stdout = AutoStream::auto(io::stdout().lock());
+        written(stdout.write_all(buffer.as_bytes()).and_then(|()| stdout.flush()))
+    }
+
+    /// Writes bytes as they are.
+    pub(super) fn raw(&self, bytes: &[u8]) -> Result<(), Fault> {
+        let mut stdout = io::stdout().lock();
+        written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    }
+}
+
+/// A reader that has seen enough and closed the pipe is no failure.
+fn written(result: io::Result<()>) -> Result<(), Fault> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Fault::new(Code::OutputFailed, format!("the answer could not be written: {error}"), "check the disk"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a fault and gives the exit code of its class.
+pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
+    let mut stderr = AutoStream::auto(io::stderr().lock());
+    // Nobody is left to tell if this fails.
+    let _ = match format {
+        Format::Json => json::to_vec(fault).map_err(io::Error::from).and_then(|bytes| stderr.write_all(&bytes)),
+        Format::Text => writeln!(
+            stderr,
+            "{ERROR}error{RESET}: {} [{}]\n  {}\n  ({})",
+            Shown::block(&fault.message),
+            fault.code,
+            Shown::block(&fault.advice),
+            fault.id
+        ),
+    };
+    ExitCode::from(fault.class.exit_code())
+}
+
+/// Terminal styles; `AutoStream` takes them out where they do not belong.
+pub(super) const ERROR: &str = "\u{1b}[1;31m";
+pub(super) const WARNING: &str = "\u{1b}[1;33m";
+pub(super) const GOOD: &str = "\u{1b}[32m";
+pub(super) const BOLD: &str = "\u{1b}[1m";
+pub(super) const DIM: &str = "\u{1b}[2m";
+pub(super) const RESET: &str = "\u{1b}[0m";

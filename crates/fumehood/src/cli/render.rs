@@ -1,0 +1,62 @@
+//! Answers as text. Everything an author wrote passes through [`Shown`].
+
+pub(super) mod check;
+pub(super) mod diff;
+pub(super) mod list;
+pub(super) mod show;
+pub(super) mod trust;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fumehood_core::Shown;
+
+use super::output::{DIM, ERROR, RESET, WARNING};
+use crate::report::{CatReport, Finding, SourceReport};
+
+pub(super) fn cat(text: &mut String, report: &CatReport) {
+    let content = report.text.as_deref().unwrap_or_default();
+    let _ = write!(text, "{}", Shown::block(content));
+    if !content.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// A finding on one line, in the form that editors and `grep` know: place, severity, sentence, code.
+fn finding(text: &mut String, finding: &Finding, skill: &Path) {
+    let place = match &finding.path {
+        Some(path) => skill.join(path),
+        None => skill.to_path_buf(),
+    };
+    let _ = write!(text, "{}", shown_path(&place));
+    if let (Some(line), Some(column)) = (finding.line, finding.column) {
+        let _ = write!(text, ":{line}:{column}");
+    }
+    let style = match finding.severity {
+        "error" => ERROR,
+        "warning" => WARNING,
+        _ => DIM,
+    };
+    let _ = writeln!(text, ": {style}{}{RESET}: {} [{}]", finding.severity, Shown::block(&finding.message), finding.code);
+}
+
+/// What a search met, and that it stopped early if it did.
+fn source_findings(text: &mut String, source: &SourceReport) {
+    for found in &source.diagnostics {
+        finding(text, found, Path::new(""));
+    }
+}
+
+/// A path as a person would type it: relative to the current folder if it is below.
+fn shown_path(path: &Path) -> String {
+    let current = std::env::current_dir().unwrap_or_default();
+    let relative = path.strip_prefix(&current).unwrap_or(path);
+    let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+    Shown::inline(&relative.to_string_lossy()).at_most(PATH_CHARS_MAX).to_string()
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+const PATH_CHARS_MAX: usize = 1024;

@@ -1,0 +1,64 @@
+//! `diff` as text, hidden characters made visible.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fumehood_core::Shown;
+
+use super::shown_path;
+use crate::cli::output::{BOLD, ERROR, GOOD, RESET};
+use crate::report::{ChangedFile, DiffReport, DiffSide, FileOut, LineChange};
+
+pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
+    side(text, "before", &report.before);
+    side(text, "after ", &report.after);
+    if report.identical {
+        let _ = writeln!(text, "Identical: every path and every byte.");
+        return;
+    }
+    let mut whole = |style: &str, word: &str, file: &FileOut| {
+        let path = Shown::inline(&file.path).at_most(1024);
+        let _ = writeln!(text, "{style}{word}{RESET}  {path}  {} bytes", file.size);
+    };
+    report.added.iter().for_each(|file| whole(GOOD, "added  ", file));
+    report.removed.iter().for_each(|file| whole(ERROR, "removed", file));
+    report.changed.iter().for_each(|file| changed(text, file));
+}
+
+fn side(text: &mut String, word: &str, side: &DiffSide) {
+    let name = Shown::inline(&side.name);
+    let _ = writeln!(text, "{word}  {BOLD}{name}{RESET}  {}  {}", shown_path(Path::new(&side.path)), side.revision);
+}
+
+fn changed(text: &mut String, file: &ChangedFile) {
+    let path = Shown::inline(&file.path).at_most(1024);
+    let _ = writeln!(text, "{BOLD}changed{RESET}  {path}  {} to {} bytes", file.before.size, file.after.size);
+    let Some(lines) = &file.lines else {
+        let _ = writeln!(text, "    not compared by lines: no text, or larger than 1 MiB");
+        return;
+    };
+    let mut last: Option<&LineChange> = None;
+    for line in lines {
+        if last.is_some_and(|last| !follows(last, line)) {
+            let _ = writeln!(text, "    …");
+        }
+        let (style, sign) = match line.change {
+            "added" => (GOOD, '+'),
+            "removed" => (ERROR, '-'),
+            _ => ("", ' '),
+        };
+        let number = line.after.or(line.before).unwrap_or(0);
+        // A line is cut only far beyond what a terminal shows; the JSON form has all of it.
+        let content = Shown::inline(&line.text).at_most(LINE_CHARS_MAX);
+        let _ = writeln!(text, "  {number:>5} {style}{sign} {content}{RESET}");
+        last = Some(line);
+    }
+}
+
+/// Whether two shown lines stand next to each other in one of the files.
+fn follows(last: &LineChange, line: &LineChange) -> bool {
+    let next = |a: Option<usize>, b: Option<usize>| matches!((a, b), (Some(a), Some(b)) if b == a + 1);
+    next(last.before, line.before) || next(last.after, line.after) || last.change != line.change
+}
+
+const LINE_CHARS_MAX: usize = 2000;

@@ -1,0 +1,109 @@
+//! `show` as text.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fumehood_core::Shown;
+
+use super::{finding, plural, shown_path};
+use crate::cli::output::{BOLD, DIM, RESET};
+use crate::report::{Claims, FumehoodClaim, ShowReport};
+
+pub(in crate::cli) fn show(text: &mut String, report: &ShowReport) {
+    heading(text, report);
+    claims(text, &report.claims);
+    if let Some(fumehood) = &report.claims.fumehood {
+        declared(text, fumehood);
+    }
+    if !report.undeclared_scripts.is_empty() {
+        let _ = writeln!(text, "\n{BOLD}Undeclared scripts{RESET}");
+        for script in &report.undeclared_scripts {
+            let path = Shown::inline(&script.path);
+            let _ = write!(text, "  {path}  {}", script.interpreter.or(script.language).unwrap_or("unknown interpreter"));
+            let _ = match script.notes.as_slice() {
+                [] => writeln!(text),
+                notes => writeln!(text, "  {DIM}{}{RESET}", Shown::inline(&notes.join("; "))),
+            };
+        }
+    }
+    let _ = writeln!(text, "\n{BOLD}Files{RESET}  {}, {} bytes", plural(report.resources.files, "file"), report.resources.bytes);
+    for file in report.files.iter().take(FILES_SHOWN) {
+        let link = if file.link { "  (through a link)" } else { "" };
+        let _ = writeln!(text, "  {:>9}  {}{link}", file.size, Shown::inline(&file.path).at_most(1024));
+    }
+    if report.files.len() > FILES_SHOWN {
+        let _ = writeln!(text, "  and {} more (--format json lists all)", report.files.len() - FILES_SHOWN);
+    }
+    if !report.diagnostics.is_empty() {
+        let _ = writeln!(text, "\n{BOLD}Findings{RESET}");
+        for found in &report.diagnostics {
+            text.push_str("  ");
+            finding(text, found, Path::new(&report.path));
+        }
+    }
+}
+
+fn heading(text: &mut String, report: &ShowReport) {
+    let _ = writeln!(text, "{BOLD}{}{RESET}  {}", Shown::inline(&report.name), shown_path(Path::new(&report.path)));
+    if let Some(declared) = report.declared_name.as_deref().filter(|declared| *declared != report.name) {
+        let _ = writeln!(text, "  written as   {}", Shown::inline(declared));
+    }
+    if let Some(description) = &report.description {
+        let _ = writeln!(text, "  {}", Shown::inline(description).at_most(1024));
+    }
+    let verdict = match (report.loadable, report.conformant) {
+        (true, true) => "loadable, conformant",
+        (true, false) => "loadable, not conformant",
+        (false, _) => "refused",
+    };
+    let _ = writeln!(text, "\n  verdict      {verdict}");
+    let _ = writeln!(text, "  revision     {}", report.revision.as_deref().unwrap_or("none"));
+    let reasons: Vec<_> = report.execution.reasons.iter().map(|reason| reason.message.as_str()).collect();
+    let _ = writeln!(text, "  execution    not available: {}", reasons.join("; "));
+    if let Some(source) = &report.source {
+        let _ = writeln!(text, "  source       {}", Shown::inline(source));
+    }
+    if let Some(winner) = &report.shadowed_by {
+        let _ = writeln!(text, "  shadowed by  {}", shown_path(Path::new(winner)));
+    }
+}
+
+fn claims(text: &mut String, claims: &Claims) {
+    let mut line = |label: &str, value: &str| {
+        let _ = writeln!(text, "  {label:<12} {}", Shown::inline(value).at_most(1024));
+    };
+    if let Some(license) = &claims.license {
+        line("license", license);
+    }
+    if let Some(compatibility) = &claims.compatibility {
+        line("needs", compatibility);
+    }
+    match claims.allowed_tools.as_deref() {
+        None => {}
+        Some([]) => line("asks for", "no tools"),
+        Some(tools) => line("asks for", &tools.join(" ")),
+    }
+    if let Some(execution) = &claims.execution {
+        line("checked tool", &execution.entrypoint);
+    }
+}
+
+fn declared(text: &mut String, claim: &FumehoodClaim) {
+    let _ = writeln!(text, "\n{BOLD}Declared{RESET}");
+    for script in &claim.scripts {
+        let params: Vec<_> = script.params.iter().map(|param| format!("{}: {}", param.name, param.kind)).collect();
+        let _ = writeln!(
+            text,
+            "  script {}({})  {} {}",
+            Shown::inline(&script.name),
+            params.join(", "),
+            Shown::inline(&script.interpreter),
+            Shown::inline(&script.path)
+        );
+    }
+    for tool in &claim.isolated_tools {
+        let _ = writeln!(text, "  isolated tool {}  {}", Shown::inline(&tool.name), Shown::inline(&tool.source));
+    }
+}
+
+const FILES_SHOWN: usize = 100;

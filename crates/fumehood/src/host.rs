@@ -1,0 +1,182 @@
+//! The one object that every face talks to.
+
+mod check;
+mod diff;
+mod show;
+mod trust;
+
+use std::path::{Path, PathBuf};
+
+use fumehood_core::{Code, Shown};
+use fumehood_store::{
+    Catalog, CatalogEntry, DiskFolder, Home, LookupError, Settings, Source, SourceStatus, Surroundings,
+    TrustedProjects, WalkLimits,
+};
+
+use crate::fault::Fault;
+use crate::report::{ListReport, ListedSkill, SCHEMA_VERSION, SourceReport};
+
+pub use check::Strictness;
+pub use show::ByteRange;
+pub use trust::ProjectPreview;
+
+/// What a host works with. Read once; nothing later looks at the environment.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// `HOME`, if it is set.
+    pub home: Option<PathBuf>,
+    /// `FUMEHOOD_HOME`, if it is set.
+    pub fumehood_home: Option<PathBuf>,
+    /// The current folder.
+    pub current: PathBuf,
+    /// How far a search for skills goes.
+    pub limits: WalkLimits,
+}
+
+/// Reads skills and answers questions about them.
+///
+/// # Authority
+/// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
+/// state folder, and only in [`Host::trust_project`]. Starts no process.
+#[derive(Clone, Debug)]
+pub struct Host {
+    surroundings: Surroundings,
+    limits: WalkLimits,
+}
+
+impl HostOptions {
+    /// No home folder, so no settings, no state and no conventional sources of a person.
+    pub fn isolated(current: PathBuf) -> Self {
+        Self { home: None, fumehood_home: None, current, limits: WalkLimits::default() }
+    }
+}
+
+/// Told now and then how many skills a search has found.
+pub type Progress<'p> = &'p mut dyn FnMut(usize);
+
+impl Host {
+    /// A host for these surroundings.
+    pub fn new(options: HostOptions) -> Self {
+        let HostOptions { home, fumehood_home, current, limits } = options;
+        Self { surroundings: Surroundings { home, fumehood_home, current }, limits }
+    }
+
+    /// Lists the skills below `roots`, or of all conventional sources if there is none.
+    ///
+    /// # Errors
+    /// `E_SOURCE_MISSING` for a root that does not exist, `E_CONFIG_INVALID`, `E_HOME_REFUSED`.
+    pub fn list(&self, roots: &[PathBuf], progress: Progress<'_>) -> Result<ListReport, Fault> {
+        let catalog = self.catalog(roots, progress)?;
+        Ok(ListReport {
+            schema_version: SCHEMA_VERSION,
+            sources: catalog.sources.iter().map(SourceReport::of).collect(),
+            skills: catalog.entries.iter().map(|entry| ListedSkill::of(entry, &catalog)).collect(),
+        })
+    }
+
+    fn catalog(&self, roots: &[PathBuf], progress: Progress<'_>) -> Result<Catalog, Fault> {
+        let sources = if roots.is_empty() {
+            self.conventional_sources()?
+        } else {
+            roots.iter().map(|root| given(root)).collect::<Result<_, _>>()?
+        };
+        Ok(Catalog::build(sources, self.limits, progress))
+    }
+
+    fn conventional_sources(&self) -> Result<Vec<Source>, Fault> {
+        let (settings, trusted) = match self.home() {
+            Ok(home) => (self.settings(&home)?, self.trusted(&home)?),
+            // Nobody's home: no settings, and nobody can have trusted anything.
+            Err(_) if self.surroundings.home.is_none() && self.surroundings.fumehood_home.is_none() => {
+                (Settings::default(), TrustedProjects::default())
+            }
+            Err(fault) => return Err(fault),
+        };
+        Ok(Source::conventional(&settings, &self.surroundings, |project| trusted.contains(project)))
+    }
+
+    fn home(&self) -> Result<Home, Fault> {
+        Home::find(&self.surroundings)
+            .map_err(|error| Fault::of(&error, "set HOME, or FUMEHOOD_HOME to a folder of yours with mode 0700"))
+    }
+
+    fn settings(&self, home: &Home) -> Result<Settings, Fault> {
+        Settings::read(home, &self.surroundings).map_err(|error| Fault::of(&error, "mend the file; until then nothing of it is used"))
+    }
+
+    fn trusted(&self, home: &Home) -> Result<TrustedProjects, Fault> {
+        TrustedProjects::read(home)
+            .map_err(|error| Fault::of(&error, "remove trusted-projects.toml from the state folder and trust again"))
+    }
+
+    /// Opens a skill that a person named: by path if there is a `/` in it or it is `.` or `..`, else by name.
+    fn open(&self, skill: &str, roots: &[PathBuf]) -> Result<Opened, Fault> {
+        if skill.contains('/') || skill == "." || skill == ".." {
+            let folder = open_folder(Path::new(skill))?;
+            return Ok(Opened { folder, source: None, shadowed_by: None });
+        }
+        let catalog = self.catalog(roots, &mut |_| {})?;
+        let entry = catalog.find(skill).map_err(|error| lookup_fault(&error, skill, &catalog))?;
+        let winner = entry.shadowed_by.and_then(|position| catalog.entries.get(position));
+        Ok(Opened {
+            folder: open_folder(&entry.path)?,
+            source: Some(catalog.label(entry).to_owned()),
+            shadowed_by: winner.map(|winner: &CatalogEntry| winner.path.to_string_lossy().into_owned()),
+        })
+    }
+}
+
+/// A skill and how it was found.
+struct Opened {
+    folder: DiskFolder,
+    source: Option<String>,
+    shadowed_by: Option<String>,
+}
+
+fn open_folder(path: &Path) -> Result<DiskFolder, Fault> {
+    DiskFolder::open(path).map_err(|error| {
+        let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
+        let advice = match error.code {
+            Code::SkillMdMissing => "name the folder that holds SKILL.md; `fumehood check` searches below a folder",
+            _ => "check the path",
+        };
+        Fault::new(error.code, message, advice)
+    })
+}
+
+/// A folder that the person typed: a mistake in it is said at once, before anything is searched.
+fn given(path: &Path) -> Result<Source, Fault> {
+    if path.is_dir() {
+        return Ok(Source::given(path));
+    }
+    let message = format!("{} is no folder", Shown::inline(&path.to_string_lossy()));
+    Err(Fault::new(Code::SourceMissing, message, "check the path"))
+}
+
+fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {
+    let shown = Shown::inline(name);
+    match error {
+        LookupError::Missing { near } => {
+            let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
+            let waiting: usize = inert.map(|source| source.report.found).sum();
+            let advice = match (near.as_slice(), waiting) {
+                ([], 0) => "see `fumehood list` for the names, or give a path with a '/' in it".to_owned(),
+                ([], n) => format!(
+                    "{n} skills of this project are not shown until a person trusts it with `fumehood trust-project`"
+                ),
+                (near, _) => format!("did you mean {}?", Shown::inline(&near.join(", "))),
+            };
+            Fault::new(Code::SkillNotFound, format!("no skill is called \"{shown}\""), advice)
+        }
+        LookupError::Ambiguous => Fault::new(
+            Code::SkillAmbiguous,
+            format!("several skills declare the name \"{shown}\""),
+            "use one of the names that `fumehood list` shows",
+        ),
+        LookupError::Inert => Fault::new(
+            Code::ProjectInert,
+            format!("\"{shown}\" is in a project that nobody trusted yet"),
+            "a person can trust the project with `fumehood trust-project`",
+        ),
+    }
+}

@@ -1,0 +1,216 @@
+//! `show` and `cat`: one skill in full, one file of it.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use fumehood_core::inspect::{Inspection, inspect};
+use fumehood_core::script::HintSource;
+use fumehood_core::skill::{Enforcement, FIELDS, Rescue, SkillText};
+use fumehood_core::{Code, Diagnostic, RelPath, Shown};
+use fumehood_store::{BytesOf, CaptureError, DiskFolder, FileError, Folder, Snapshot};
+
+use super::check::name_of;
+use super::{Host, Opened};
+use crate::fault::Fault;
+use crate::report::{
+    CatReport, Claims, ExecutionSupport, FileOut, FormatSupport, Frontmatter, Reason, ResourceSupport, SCHEMA_VERSION,
+    ShowReport, UndeclaredScriptOut, findings,
+};
+
+/// Which bytes of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first byte, from 0.
+    pub offset: u64,
+    /// How many; all to the end if not given.
+    pub length: Option<u64>,
+}
+
+impl Host {
+    /// Shows one skill: what it is, what it claims, every file, and the revision.
+    ///
+    /// # Errors
+    /// `E_SKILL_NOT_FOUND`, `E_SKILL_AMBIGUOUS`, `E_SKILL_MD_MISSING`, `E_PROJECT_INERT`, and those of [`Host::list`].
+    pub fn show(&self, skill: &str, roots: &[PathBuf]) -> Result<ShowReport, Fault> {
+        let Opened { folder, source, shadowed_by } = self.open(skill, roots)?;
+        let md = folder.skill_md();
+        let inspection = inspect(md.reading(folder.directory_name()), folder.facts(), &BytesOf(&folder));
+        let captured = folder.capture();
+        let mut report = shown(&folder, &md.file, &inspection, captured.as_ref().ok());
+        // A skill that cannot have a revision has a finding already; that it changed just now is new.
+        if let Err(error @ (CaptureError::Changed | CaptureError::Unreadable)) = captured {
+            let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
+            report.diagnostics.extend(findings(&[finding]));
+        }
+        Ok(ShowReport { source, shadowed_by, ..report })
+    }
+
+    /// Gives a file of a skill, or a range of it, to `write` in pieces; returns its size.
+    ///
+    /// # Errors
+    /// Those of [`Host::show`]; `E_SKILL_SOURCE_PATH_REJECTED`, `E_FILE_NOT_FOUND`, `E_LINK_ESCAPES`,
+    /// `E_SPECIAL_FILE`, `E_RANGE_INVALID`; whatever `write` returns.
+    pub fn read_file(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        range: ByteRange,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
+        let Opened { folder, .. } = self.open(skill, roots)?;
+        let path = RelPath::parse(file)
+            .map_err(|error| Fault::of(&error, "paths count from the skill's folder, with '/' between names"))?;
+        let fault = |error: FileError| file_fault(&error, &path, &folder);
+        let size = folder.size(&path).map_err(fault)?;
+        let end = match range.length {
+            None => size,
+            Some(length) => range.offset.saturating_add(length),
+        };
+        if range.offset > size || end > size {
+            let message = format!("the file has {size} bytes; {} to {end} lies outside", range.offset);
+            return Err(Fault::new(Code::RangeInvalid, message, "ask for a range within the file"));
+        }
+        let mut at = range.offset;
+        while at < end {
+            let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            let piece = folder.read(&path, at, piece_max).map_err(fault)?;
+            if piece.is_empty() {
+                return Err(Fault::new(Code::SnapshotChanged, "the file shrank while it was read", "try again"));
+            }
+            write(&piece)?;
+            at += piece.len() as u64;
+        }
+        Ok(size)
+    }
+
+    /// A file of a skill, or a range of it, as one answer of at most 16 MiB.
+    ///
+    /// # Errors
+    /// Those of [`Host::read_file`], and `E_FILE_TOO_LARGE`.
+    pub fn cat(&self, skill: &str, roots: &[PathBuf], file: &str, range: ByteRange) -> Result<CatReport, Fault> {
+        let mut bytes = Vec::new();
+        let size = self.read_file(skill, roots, file, range, &mut |piece| {
+            if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
+                let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
+                return Err(Fault::new(Code::FileTooLarge, message, "ask for a part with --offset and --length"));
+            }
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        let length = bytes.len();
+        let (text, base64) = match String::from_utf8(bytes) {
+            Ok(text) => (Some(text), None),
+            Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
+        };
+        let path = file.to_owned();
+        Ok(CatReport { schema_version: SCHEMA_VERSION, path, size, offset: range.offset, length, text, base64 })
+    }
+}
+
+fn shown(folder: &DiskFolder, file: &str, inspection: &Inspection, snapshot: Option<&Snapshot>) -> ShowReport {
+    let skill = inspection.skill.as_ref();
+    ShowReport {
+        schema_version: SCHEMA_VERSION,
+        name: name_of(inspection, folder),
+        declared_name: skill.and_then(|skill| skill.declared_name.clone()),
+        description: skill.map(|skill| skill.description.clone()),
+        path: folder.location(),
+        source: None,
+        shadowed_by: None,
+        revision: snapshot.map(|snapshot| snapshot.revision().to_string()),
+        loadable: inspection.is_loadable(),
+        conformant: inspection.is_conformant(),
+        diagnostics: findings(&inspection.diagnostics),
+        frontmatter: skill.map(|skill| Frontmatter(skill.fields.clone())),
+        unenforced_fields: skill.map(unenforced).unwrap_or_default(),
+        format: format(file, skill),
+        resources: ResourceSupport {
+            files: inspection.facts.files.len(),
+            bytes: inspection.facts.bytes(),
+            complete: inspection.facts.complete,
+            refused: inspection.facts.refused,
+        },
+        execution: execution(inspection),
+        execution_available: false,
+        files: files(inspection, snapshot),
+        claims: Claims::of(inspection),
+        undeclared_scripts: undeclared(folder, inspection),
+    }
+}
+
+fn unenforced(skill: &SkillText) -> Vec<String> {
+    let host_fields = FIELDS.iter().filter(|rule| rule.enforcement == Enforcement::KeptNotEnforced);
+    let keys: Vec<_> = host_fields.map(|rule| rule.key).collect();
+    let present = skill.fields.iter().filter(|entry| keys.contains(&entry.key.as_str()));
+    present.map(|entry| entry.key.clone()).collect()
+}
+
+fn format(file: &str, skill: Option<&SkillText>) -> FormatSupport {
+    let rescue = skill.map(|skill| match skill.rescue {
+        Rescue::None => "none",
+        Rescue::Quoted => "quoted",
+        Rescue::Lines => "lines",
+    });
+    FormatSupport { file: file.to_owned(), rescue, body_bytes: skill.map(|skill| skill.body.len()) }
+}
+
+fn execution(inspection: &Inspection) -> ExecutionSupport {
+    let reason = |(code, message): (Code, &str)| Reason { code: code.as_str(), message: message.to_owned() };
+    ExecutionSupport {
+        available: false,
+        reasons: inspection.execution_bars().into_iter().map(reason).collect(),
+        execution_json: inspection.execution.as_str(),
+        fumehood_json: inspection.fumehood.as_str(),
+    }
+}
+
+fn files(inspection: &Inspection, snapshot: Option<&Snapshot>) -> Vec<FileOut> {
+    let captured = |path: &RelPath| snapshot.and_then(|snapshot| snapshot.get(path));
+    let out = |file: &fumehood_core::inspect::FileFact| FileOut {
+        path: file.path.to_string(),
+        size: file.size,
+        sha256: captured(&file.path).map(|file| file.sha256().to_string()),
+        link: file.link,
+    };
+    inspection.facts.files.iter().map(out).collect()
+}
+
+fn undeclared(folder: &DiskFolder, inspection: &Inspection) -> Vec<UndeclaredScriptOut> {
+    let scripts = inspection.undeclared_scripts(&BytesOf(folder)).into_iter();
+    let out = scripts.map(|script| UndeclaredScriptOut {
+        path: script.path.to_string(),
+        interpreter: script.hint.interpreter,
+        language: script.hint.language.map(fumehood_core::script::Language::as_str),
+        decided_by: match script.hint.from {
+            HintSource::Extension => "extension",
+            HintSource::Shebang => "shebang",
+            HintSource::Both => "both",
+        },
+        notes: script.hint.notes.iter().map(ToString::to_string).collect(),
+    });
+    out.collect()
+}
+
+/// A file that is not there gets the names that are near it (D6).
+fn file_fault(error: &FileError, path: &RelPath, folder: &DiskFolder) -> Fault {
+    let message = format!("{}: {error}", Shown::inline(path.as_str()));
+    if error.code != Code::FileNotFound {
+        return Fault::new(error.code, message, "choose another file; `fumehood show` lists them");
+    }
+    let wanted = path.file_name();
+    let facts = folder.facts();
+    let near = facts.files.iter().map(|file| file.path.as_str()).filter(|other| {
+        other.starts_with(path.as_str()) || other.ends_with(path.as_str()) || other.rsplit('/').next() == Some(wanted)
+    });
+    let near: Vec<_> = near.take(NEAR_MAX).collect();
+    let advice = match near.as_slice() {
+        [] => "`fumehood show` lists the files; names are exact, extension included".to_owned(),
+        near => format!("names are exact; did you mean {}?", Shown::inline(&near.join(", "))),
+    };
+    Fault::new(error.code, message, advice)
+}
+
+const PIECE_BYTES: usize = 1 << 20;
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+const NEAR_MAX: usize = 5;

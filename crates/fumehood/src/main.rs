@@ -1,0 +1,6 @@
+//! The `fumehood` program.
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fumehood::cli::main()
+}
