@@ -1,0 +1,14 @@
+//! Tests that look at the whole repository: its floors, its README and its example skills.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is tests")]
+
+mod examples;
+mod floors;
+mod readme;
+mod rust_text;
+
+use std::path::{Path, PathBuf};
+
+/// The folder that holds the workspace's Cargo.toml.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
