@@ -5,6 +5,8 @@
 
 use core::fmt;
 
+use serde::ser::{Serialize, Serializer};
+
 /// Who must act, in the words of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
@@ -137,6 +139,18 @@ impl Code {
             Some(b'W') => Severity::Warning,
             _ => Severity::Error,
         }
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl Serialize for Class {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

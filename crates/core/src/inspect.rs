@@ -159,8 +159,12 @@ impl Inspection {
             bars.push((Code::NameInvalid, "a skill that runs must be conformant"));
         }
         match self.facts.no_revision() {
-            Some(NoRevision::TooLarge) => bars.push((Code::SkillTooLarge, "the skill is too large for a revision")),
-            Some(NoRevision::Refused) => bars.push((Code::LinkRefused, "a refused entry keeps the skill from a revision")),
+            Some(NoRevision::TooLarge) => {
+                bars.push((Code::SkillTooLarge, "the skill is too large for a revision"));
+            }
+            Some(NoRevision::Refused) => {
+                bars.push((Code::LinkRefused, "a refused entry keeps the skill from a revision"));
+            }
             None => {}
         }
         bars
@@ -192,7 +196,11 @@ pub fn inspect(reading: Reading, facts: FolderFacts, bytes: &dyn FileBytes) -> I
 fn note_size(inspection: &mut Inspection) {
     let facts = &inspection.facts;
     if facts.no_revision() == Some(NoRevision::TooLarge) && facts.complete {
-        let message = format!("{} files, {} bytes; no revision, so it can be read but not run", facts.files.len(), facts.bytes());
+        let message = format!(
+            "{} files, {} bytes; no revision, so it can be read but not run",
+            facts.files.len(),
+            facts.bytes()
+        );
         inspection.diagnostics.push(Diagnostic::new(Code::SkillTooLarge, message));
     }
 }
@@ -241,7 +249,8 @@ fn read_manifest<T>(
         return ManifestState::Absent;
     };
     let linked = missing_or_linked(core::iter::once(&path), &inspection.facts);
-    let text = match linked.into_iter().next().map_or_else(|| bytes.head(&path, MANIFEST_BYTES_MAX + 1), Err) {
+    let text = match linked.into_iter().next().map_or_else(|| bytes.head(&path, MANIFEST_BYTES_MAX + 1), Err)
+    {
         Ok(text) => text,
         Err(finding) => {
             inspection.diagnostics.push(finding);
@@ -252,7 +261,9 @@ fn read_manifest<T>(
         Ok((manifest, problems)) if problems.is_empty() => ManifestState::Accepted(manifest),
         Ok((_, problems)) => {
             inspection.diagnostics.extend(problems);
-            inspection.diagnostics.push(Diagnostic::new(code, "a declared file cannot be used").in_file(file));
+            inspection
+                .diagnostics
+                .push(Diagnostic::new(code, "a declared file cannot be used").in_file(file));
             ManifestState::Refused
         }
         Err(error) => {
@@ -264,12 +275,17 @@ fn read_manifest<T>(
     }
 }
 
-fn missing_or_linked<'p>(declared: impl Iterator<Item = &'p RelPath>, facts: &FolderFacts) -> Vec<Diagnostic> {
+fn missing_or_linked<'p>(
+    declared: impl Iterator<Item = &'p RelPath>,
+    facts: &FolderFacts,
+) -> Vec<Diagnostic> {
     declared
         .filter_map(|path| {
             let (code, message) = match facts.find(path) {
                 None => (Code::DeclaredFile, "the file is declared and not in the skill"),
-                Some(fact) if fact.link => (Code::LinkRefused, "a declared file must be a plain file, not a link"),
+                Some(fact) if fact.link => {
+                    (Code::LinkRefused, "a declared file must be a plain file, not a link")
+                }
                 Some(_) => return None,
             };
             Some(Diagnostic::new(code, message).in_file(path.as_str()))
@@ -291,7 +307,8 @@ fn bundle_size(manifest: &ExecutionManifest, facts: &FolderFacts) -> Vec<Diagnos
         }
     }
     if total > BUNDLE_BYTES_MAX {
-        let message = format!("the declared files have {total} bytes; all together may have {BUNDLE_BYTES_MAX}");
+        let message =
+            format!("the declared files have {total} bytes; all together may have {BUNDLE_BYTES_MAX}");
         problems.push(Diagnostic::new(Code::DeclaredFile, message).in_file(EXECUTION_JSON));
     }
     problems
@@ -305,6 +322,3 @@ pub const EXECUTION_JSON: &str = "execution.json";
 pub const FUMEHOOD_JSON: &str = "fumehood.json";
 /// What the revision's framing adds to each file: two lengths and a digest.
 const FRAME_BYTES: u64 = 8 + 8 + 32;
-
-
-

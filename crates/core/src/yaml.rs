@@ -229,7 +229,6 @@ impl Value {
             _ => Meaning::Text,
         }
     }
-
 }
 
 /// As JSON, the way the Skills-over-MCP extension wants frontmatter: maps in the order written; plain scalars as null,
@@ -239,7 +238,9 @@ impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Sequence(items) => serializer.collect_seq(items.iter().map(|item| &item.value)),
-            Self::Mapping(entries) => serializer.collect_map(entries.iter().map(|e| (&e.key, &e.value.value))),
+            Self::Mapping(entries) => {
+                serializer.collect_map(entries.iter().map(|e| (&e.key, &e.value.value)))
+            }
             Self::Scalar { text, .. } => match self.meaning() {
                 Meaning::Null => serializer.serialize_unit(),
                 Meaning::Bool(value) => serializer.serialize_bool(value),

@@ -73,15 +73,19 @@ fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
     let host = host(&args.from.search)?;
     let range = ByteRange { offset: args.offset, length: args.length };
     // A terminal gets text that cannot move its cursor; everything else gets the bytes.
-    if out.is_json() || out.is_terminal() {
+    if out.is_json() || output::is_terminal() {
         let report = host.cat(&args.skill, &args.from.roots, &args.file, range)?;
         if report.text.is_none() && !out.is_json() {
             let message = format!("{} bytes that are no text", report.length);
-            return Err(Fault::new(Code::Usage, message, "send them to a file with '>', or use --format json"));
+            return Err(Fault::new(
+                Code::Usage,
+                message,
+                "send them to a file with '>', or use --format json",
+            ));
         }
         return done(out, &report, |text| render::cat(text, &report));
     }
-    host.read_file(&args.skill, &args.from.roots, &args.file, range, &mut |piece| out.raw(piece))?;
+    host.read_file(&args.skill, &args.from.roots, &args.file, range, &mut output::raw)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,7 +107,11 @@ fn done(out: &Output, report: &impl Serialize, text: impl FnOnce(&mut String)) -
 fn host(search: &args::Search) -> Result<Host, Fault> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into);
     let current = std::env::current_dir().map_err(|error| {
-        Fault::new(Code::SourceUnreadable, format!("the current folder cannot be read: {error}"), "change to another folder")
+        Fault::new(
+            Code::SourceUnreadable,
+            format!("the current folder cannot be read: {error}"),
+            "change to another folder",
+        )
     })?;
     Ok(Host::new(HostOptions {
         home: variable("HOME"),

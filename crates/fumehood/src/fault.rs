@@ -11,10 +11,8 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The stable code, such as `E_SKILL_NOT_FOUND`.
-    #[serde(serialize_with = "code_text")]
     pub code: Code,
     /// Who must act.
-    #[serde(serialize_with = "class_text")]
     pub class: Class,
     /// What happened, in one sentence.
     pub message: String,
@@ -54,12 +52,4 @@ impl std::error::Error for Fault {}
 fn fresh_id() -> String {
     let random = getrandom::u64().unwrap_or(0);
     format!("f-{random:016x}")
-}
-
-fn code_text<S: serde::Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(code.as_str())
-}
-
-fn class_text<S: serde::Serializer>(class: &Class, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(class.as_str())
 }

@@ -85,7 +85,7 @@ impl Host {
 
     fn conventional_sources(&self) -> Result<Vec<Source>, Fault> {
         let (settings, trusted) = match self.home() {
-            Ok(home) => (self.settings(&home)?, self.trusted(&home)?),
+            Ok(home) => (self.settings(&home)?, trusted(&home)?),
             // Nobody's home: no settings, and nobody can have trusted anything.
             Err(_) if self.surroundings.home.is_none() && self.surroundings.fumehood_home.is_none() => {
                 (Settings::default(), TrustedProjects::default())
@@ -96,17 +96,14 @@ impl Host {
     }
 
     fn home(&self) -> Result<Home, Fault> {
-        Home::find(&self.surroundings)
-            .map_err(|error| Fault::of(&error, "set HOME, or FUMEHOOD_HOME to a folder of yours with mode 0700"))
+        Home::find(&self.surroundings).map_err(|error| {
+            Fault::of(&error, "set HOME, or FUMEHOOD_HOME to a folder of yours with mode 0700")
+        })
     }
 
     fn settings(&self, home: &Home) -> Result<Settings, Fault> {
-        Settings::read(home, &self.surroundings).map_err(|error| Fault::of(&error, "mend the file; until then nothing of it is used"))
-    }
-
-    fn trusted(&self, home: &Home) -> Result<TrustedProjects, Fault> {
-        TrustedProjects::read(home)
-            .map_err(|error| Fault::of(&error, "remove trusted-projects.toml from the state folder and trust again"))
+        Settings::read(home, &self.surroundings)
+            .map_err(|error| Fault::of(&error, "mend the file; until then nothing of it is used"))
     }
 
     /// Opens a skill that a person named: by path if there is a `/` in it or it is `.` or `..`, else by name.
@@ -126,6 +123,12 @@ impl Host {
     }
 }
 
+fn trusted(home: &Home) -> Result<TrustedProjects, Fault> {
+    TrustedProjects::read(home).map_err(|error| {
+        Fault::of(&error, "remove trusted-projects.toml from the state folder and trust again")
+    })
+}
+
 /// A skill and how it was found.
 struct Opened {
     folder: DiskFolder,
@@ -137,7 +140,9 @@ fn open_folder(path: &Path) -> Result<DiskFolder, Fault> {
     DiskFolder::open(path).map_err(|error| {
         let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
         let advice = match error.code {
-            Code::SkillMdMissing => "name the folder that holds SKILL.md; `fumehood check` searches below a folder",
+            Code::SkillMdMissing => {
+                "name the folder that holds SKILL.md; `fumehood check` searches below a folder"
+            }
             _ => "check the path",
         };
         Fault::new(error.code, message, advice)

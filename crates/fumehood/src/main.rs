@@ -1,4 +1,6 @@
 //! The `fumehood` program.
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use fumehood_core::Diagnostic;
 use fumehood_store::{Catalog, CatalogEntry, CatalogSource, WalkReport};
 
-pub use claims::{Claims, ExecutionClaim, FumehoodClaim, Frontmatter, IsolatedToolOut, ParamOut, ScriptOut};
+pub use claims::{Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, ParamOut, ScriptOut};
 
 /// The version of every shape here.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -139,7 +139,8 @@ impl Catalog {
     }
 
     fn missing(&self, name: &str) -> LookupError {
-        let inert = |source: &&CatalogSource| source.source.is_inert() && name.starts_with(&source.source.label);
+        let inert =
+            |source: &&CatalogSource| source.source.is_inert() && name.starts_with(&source.source.label);
         if self.sources.iter().find(inert).is_some() {
             return LookupError::Inert;
         }
@@ -151,7 +152,9 @@ impl Catalog {
             .collect();
         near.sort_unstable();
         near.dedup_by(|a, b| a.1 == b.1);
-        LookupError::Missing { near: near.into_iter().take(NEAR_MAX).map(|(_, name)| name.to_owned()).collect() }
+        LookupError::Missing {
+            near: near.into_iter().take(NEAR_MAX).map(|(_, name)| name.to_owned()).collect(),
+        }
     }
 
     /// The label of an entry's source.
@@ -222,6 +225,7 @@ const NAME_BYTES_COMPARED_MAX: usize = 256;
 
 /// A note for a skill that its name does not stand for.
 pub fn shadow_note(winner: &CatalogEntry) -> Diagnostic {
-    let message = format!("the name stands for {}", fumehood_core::Shown::inline(&winner.path.to_string_lossy()));
+    let message =
+        format!("the name stands for {}", fumehood_core::Shown::inline(&winner.path.to_string_lossy()));
     Diagnostic::new(Code::Shadowed, message)
 }

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
 /// An open directory.
@@ -107,7 +107,11 @@ impl Dir {
             Kind::File => {
                 let file = File::checked(self.open_beneath(path, FILE)?)?;
                 // A change between the two opens is a change like any other; the caller refuses or retries.
-                if file.stat.identity == Stat::of(&stat).identity { Ok(Resolved::File(file)) } else { Err(OpenError::Missing) }
+                if file.stat.identity == Stat::of(&stat).identity {
+                    Ok(Resolved::File(file))
+                } else {
+                    Err(OpenError::Missing)
+                }
             }
             Kind::Directory => Ok(Resolved::Dir(Self { fd: self.open_beneath(path, DIRECTORY)? })),
             kind => Err(OpenError::Kind(kind)),
@@ -124,6 +128,8 @@ impl Dir {
 
     /// The names in this directory in byte order, at most `entries_max`; the flag says whether there are more.
     pub(crate) fn entries(&self, entries_max: usize) -> Result<(Vec<Entry>, bool), Errno> {
+        // The handle remembers how far an earlier listing came.
+        rustix::fs::seek(&self.fd, SeekFrom::Start(0))?;
         let mut buffer = [MaybeUninit::uninit(); DIRECTORY_BUFFER_BYTES];
         let mut reader = RawDir::new(&self.fd, &mut buffer);
         let mut entries = Vec::new();
@@ -251,8 +257,7 @@ impl From<Errno> for OpenError {
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// `NONBLOCK` so that a FIFO put in place after the listing cannot hold us; `NOCTTY` for a terminal likewise.
-const FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const DIRECTORY_BUFFER_BYTES: usize = 16 << 10;
 
 /// Names read from one directory, at most.

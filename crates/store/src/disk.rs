@@ -1,6 +1,5 @@
 //! A skill's folder on disk.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{FileFact, FolderFacts};
@@ -76,17 +75,23 @@ impl DiskFolder {
             error => Err(error),
         });
         opened.map_err(|error| match error {
-            OpenError::Missing => FileError { code: Code::FileNotFound, message: "the skill has no such file" },
-            OpenError::Kind(Kind::Directory) => FileError { code: Code::FileNotFound, message: "this is a folder" },
+            OpenError::Missing => {
+                FileError { code: Code::FileNotFound, message: "the skill has no such file" }
+            }
+            OpenError::Kind(Kind::Directory) => {
+                FileError { code: Code::FileNotFound, message: "this is a folder" }
+            }
             OpenError::Kind(_) => {
                 FileError { code: Code::SpecialFile, message: "a FIFO, device or socket is never opened" }
             }
-            OpenError::Escapes => {
-                FileError { code: Code::LinkEscapes, message: "the link leaves the skill or leads to nothing" }
-            }
-            OpenError::System(_) => {
-                FileError { code: Code::FileUnreadable, message: "the operating system refused to read the file" }
-            }
+            OpenError::Escapes => FileError {
+                code: Code::LinkEscapes,
+                message: "the link leaves the skill or leads to nothing",
+            },
+            OpenError::System(_) => FileError {
+                code: Code::FileUnreadable,
+                message: "the operating system refused to read the file",
+            },
         })
     }
 
@@ -109,31 +114,28 @@ impl DiskFolder {
     }
 
     /// First reading: the bytes of every listed file, and what each was when it was read.
-    fn read_all(&self, files: &[FileFact]) -> Result<(BTreeMap<RelPath, Vec<u8>>, Vec<Stat>), CaptureError> {
-        let mut contents = BTreeMap::new();
-        let mut stats = Vec::with_capacity(files.len());
+    fn read_all(&self, files: &[FileFact]) -> Result<Vec<Contents>, CaptureError> {
         let mut left = SKILL_BYTES_MAX;
-        for fact in files {
-            let file = self.open_file(&fact.path).map_err(capture_error)?;
+        let read_one = |fact: &FileFact| {
+            let file = self.open_file(&fact.path).map_err(|error| capture_error(&error))?;
             let bytes_max = usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1);
             let bytes = file.read(0, bytes_max).map_err(|_| CaptureError::Unreadable)?;
             if bytes.len() as u64 != fact.size {
                 return Err(CaptureError::Changed);
             }
-            left = left.checked_sub(bytes.len() as u64).ok_or(CaptureError::Changed)?;
-            stats.push(file.stat);
-            contents.insert(fact.path.clone(), bytes);
-        }
-        Ok((contents, stats))
+            left = left.checked_sub(fact.size).ok_or(CaptureError::Changed)?;
+            Ok(Contents { path: fact.path.clone(), bytes, stat: file.stat })
+        };
+        files.iter().map(read_one).collect()
     }
 
     /// Second reading: nothing may differ from the first.
-    fn compare_all(&self, contents: &BTreeMap<RelPath, Vec<u8>>, stats: &[Stat]) -> Result<(), CaptureError> {
-        for ((path, bytes), before) in contents.iter().zip(stats) {
-            let file = self.open_file(path).map_err(capture_error)?;
+    fn compare_all(&self, contents: &[Contents]) -> Result<(), CaptureError> {
+        for Contents { path, bytes, stat } in contents {
+            let file = self.open_file(path).map_err(|error| capture_error(&error))?;
             let again = file.read(0, bytes.len() + 1).map_err(|_| CaptureError::Unreadable)?;
             let after = file.stat_again().map_err(|_| CaptureError::Unreadable)?;
-            if again != *bytes || file.stat != *before || after != *before {
+            if again != *bytes || file.stat != *stat || after != *stat {
                 return Err(CaptureError::Changed);
             }
         }
@@ -163,7 +165,8 @@ impl Folder for DiskFolder {
         let read = self.open_file(&path).and_then(|file| {
             let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
             // A file that says it is too large is believed without reading it.
-            let bytes_max = if file.stat.size > SKILL_MD_BYTES_MAX as u64 { 0 } else { SKILL_MD_BYTES_MAX + 1 };
+            let bytes_max =
+                if file.stat.size > SKILL_MD_BYTES_MAX as u64 { 0 } else { SKILL_MD_BYTES_MAX + 1 };
             let too_large = bytes_max == 0;
             file.read(0, bytes_max).map(|bytes| (bytes, too_large)).map_err(|_| unreadable)
         });
@@ -195,17 +198,24 @@ impl Folder for DiskFolder {
         if let Some(reason) = facts.no_revision() {
             return Err(CaptureError::NoRevision(reason));
         }
-        let (contents, stats) = self.read_all(&facts.files)?;
-        self.compare_all(&contents, &stats)?;
+        let contents = self.read_all(&facts.files)?;
+        self.compare_all(&contents)?;
         if self.facts().files != facts.files || !self.is_still_there() {
             return Err(CaptureError::Changed);
         }
-        Ok(Snapshot::of(contents))
+        Ok(Snapshot::of(contents.into_iter().map(|file| (file.path, file.bytes)).collect()))
     }
 }
 
+/// One file as the first reading found it.
+struct Contents {
+    path: RelPath,
+    bytes: Vec<u8>,
+    stat: Stat,
+}
+
 /// A file that was listed and is gone, or is something else now, is a change; the rest is trouble with the disk.
-fn capture_error(error: FileError) -> CaptureError {
+fn capture_error(error: &FileError) -> CaptureError {
     if error.code == Code::FileUnreadable { CaptureError::Unreadable } else { CaptureError::Changed }
 }
 

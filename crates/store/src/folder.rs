@@ -133,7 +133,8 @@ impl Folder for MemoryFolder {
     }
 
     fn skill_md(&self) -> SkillMd {
-        let spellings: Vec<_> = self.files.keys().filter(|path| is_skill_md(path.as_str().as_bytes())).collect();
+        let spellings: Vec<_> =
+            self.files.keys().filter(|path| is_skill_md(path.as_str().as_bytes())).collect();
         match spellings.as_slice() {
             [] => SkillMd::refused("SKILL.md", Code::SkillMdMissing, "the folder holds no SKILL.md"),
             [path] => {
@@ -151,8 +152,11 @@ impl Folder for MemoryFolder {
             size: bytes.len() as u64,
             link: false,
         };
-        let mut facts =
-            FolderFacts { files: self.files.iter().map(fact).collect(), complete: true, ..FolderFacts::default() };
+        let mut facts = FolderFacts {
+            files: self.files.iter().map(fact).collect(),
+            complete: true,
+            ..FolderFacts::default()
+        };
         crate::list::refuse_collisions(&mut facts);
         facts
     }
@@ -184,7 +188,11 @@ impl SkillMd {
     }
 
     pub(crate) fn ambiguous() -> Self {
-        Self::refused("SKILL.md", Code::SkillMdAmbiguous, "keep one of the spellings of SKILL.md and remove the others")
+        Self::refused(
+            "SKILL.md",
+            Code::SkillMdAmbiguous,
+            "keep one of the spellings of SKILL.md and remove the others",
+        )
     }
 }
 

@@ -88,7 +88,9 @@ pub(crate) fn check_private(path: &Path) -> Result<(), HomeError> {
     let metadata = std::fs::metadata(path).map_err(|_| refused("cannot be read"))?;
     match () {
         () if !metadata.is_dir() => Err(refused("is not a folder")),
-        () if metadata.uid() != rustix::process::geteuid().as_raw() => Err(refused("belongs to somebody else")),
+        () if metadata.uid() != rustix::process::geteuid().as_raw() => {
+            Err(refused("belongs to somebody else"))
+        }
         () if metadata.mode() & 0o077 != 0 => Err(refused("is open to others; set its mode to 0700")),
         () => Ok(()),
     }

@@ -6,7 +6,9 @@
 #![deny(missing_docs)]
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("fumehood-store reads folders through openat2 and needs Linux; no other backend is written yet");
+compile_error!(
+    "fumehood-store reads folders through openat2 and needs Linux; no other backend is written yet"
+);
 
 mod capture;
 mod catalog;

@@ -98,7 +98,9 @@ impl Lister<'_> {
                 Err(_) => self.unreadable(Some(&path)),
             },
             Kind::Link => self.link(&path),
-            Kind::Special => self.refuse(Some(&path), Code::SpecialFile, "a FIFO, device or socket is never opened"),
+            Kind::Special => {
+                self.refuse(Some(&path), Code::SpecialFile, "a FIFO, device or socket is never opened");
+            }
         }
     }
 
@@ -175,7 +177,8 @@ fn portable(parent: Option<&RelPath>, name: &[u8]) -> Result<RelPath, (String, P
         let name = String::from_utf8_lossy(name).into_owned();
         parent.map_or_else(|| name.clone(), |parent| format!("{parent}/{name}"))
     };
-    let text = std::str::from_utf8(name).map_err(|_| (shown(), PathError { reason: PathReason::Encoding }))?;
+    let text =
+        std::str::from_utf8(name).map_err(|_| (shown(), PathError { reason: PathReason::Encoding }))?;
     let path = match parent {
         Some(parent) => parent.join(text),
         None => RelPath::parse(text),

@@ -60,13 +60,15 @@ impl Settings {
     /// [`SettingsError`]. Bad settings stop everything; there is no part of them that is used.
     pub fn read(home: &Home, surroundings: &Surroundings) -> Result<Self, SettingsError> {
         let path = home.config.join(FILE_NAME);
-        let invalid = |message: String| SettingsError { path: path.clone(), message, code: Code::ConfigInvalid };
+        let invalid =
+            |message: String| SettingsError { path: path.clone(), message, code: Code::ConfigInvalid };
         let text = match std::fs::File::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(invalid(error.to_string())),
             Ok(file) => read_private(&file, &path)?,
         };
-        let file: File = toml::from_str(&text).map_err(|error| invalid(Shown::block(&error.to_string()).to_string()))?;
+        let file: File =
+            toml::from_str(&text).map_err(|error| invalid(Shown::block(&error.to_string()).to_string()))?;
         if file.sources.len() > SOURCES_MAX {
             return Err(invalid(format!("more than {SOURCES_MAX} sources")));
         }
@@ -84,17 +86,23 @@ impl Settings {
 }
 
 fn read_private(file: &std::fs::File, path: &Path) -> Result<String, SettingsError> {
-    let error = |code, message: &str| SettingsError { path: path.to_path_buf(), message: message.to_owned(), code };
+    let error =
+        |code, message: &str| SettingsError { path: path.to_path_buf(), message: message.to_owned(), code };
     let metadata = file.metadata().map_err(|_| error(Code::ConfigInvalid, "cannot be read"))?;
     let owner = metadata.uid();
     if (owner != 0 && owner != rustix::process::geteuid().as_raw()) || metadata.mode() & 0o022 != 0 {
-        return Err(error(Code::HomeRefused, "the file can be written by others; own it and set its mode to 0600"));
+        return Err(error(
+            Code::HomeRefused,
+            "the file can be written by others; own it and set its mode to 0600",
+        ));
     }
     let mut text = String::new();
     let read = file.take(SETTINGS_BYTES_MAX + 1).read_to_string(&mut text);
     match read {
         Err(_) => Err(error(Code::ConfigInvalid, "the file is not UTF-8 text")),
-        Ok(n) if n as u64 > SETTINGS_BYTES_MAX => Err(error(Code::ConfigInvalid, "the file is larger than 256 KiB")),
+        Ok(n) if n as u64 > SETTINGS_BYTES_MAX => {
+            Err(error(Code::ConfigInvalid, "the file is larger than 256 KiB"))
+        }
         Ok(_) => Ok(text),
     }
 }
@@ -103,7 +111,9 @@ fn check_label(name: &str) -> Result<(), String> {
     let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !plain || name.is_empty() || name.len() > LABEL_CHARS_MAX {
         let name = Shown::inline(name);
-        return Err(format!("the source name \"{name}\" must be 1 to {LABEL_CHARS_MAX} characters of a-z, 0-9 and -"));
+        return Err(format!(
+            "the source name \"{name}\" must be 1 to {LABEL_CHARS_MAX} characters of a-z, 0-9 and -"
+        ));
     }
     if RESERVED_LABELS.contains(&name) {
         return Err(format!("the source name {name} is fumehood's own"));

@@ -90,7 +90,11 @@ impl Source {
             sources.extend(CONVENTIONS.iter().map(|(name, below)| Self {
                 label: format!("project-{name}"),
                 path: project.join(below),
-                kind: SourceKind::Project { project: project.to_path_buf(), below: PathBuf::from(below), trusted },
+                kind: SourceKind::Project {
+                    project: project.to_path_buf(),
+                    below: PathBuf::from(below),
+                    trusted,
+                },
             }));
         }
         sources
@@ -139,7 +143,8 @@ impl Source {
         // That a conventional folder does not exist is the normal case, not a finding.
         let expected = matches!(self.kind, SourceKind::User | SourceKind::Project { .. });
         let silent = expected && code == Code::SourceMissing;
-        let diagnostics: Vec<Diagnostic> = if silent { Vec::new() } else { vec![about(&self.path, code, message)] };
+        let diagnostics: Vec<Diagnostic> =
+            if silent { Vec::new() } else { vec![about(&self.path, code, message)] };
         WalkReport { complete: silent, diagnostics, ..WalkReport::default() }
     }
 }

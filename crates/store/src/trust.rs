@@ -66,7 +66,8 @@ impl TrustedProjects {
                 read.map_err(|_| TrustError::Unusable("cannot be read"))?;
             }
         }
-        let file: File = toml::from_str(&text).map_err(|_| TrustError::Unusable("is not in the form fumehood writes"))?;
+        let file: File =
+            toml::from_str(&text).map_err(|_| TrustError::Unusable("is not in the form fumehood writes"))?;
         if file.schema_version != SCHEMA_VERSION {
             return Err(TrustError::Unusable("was written by another version of fumehood"));
         }
@@ -106,7 +107,8 @@ impl TrustedProjects {
     fn write(self, home: &Home) -> Result<(), TrustError> {
         let file = File { schema_version: SCHEMA_VERSION, projects: self.records };
         let text = toml::to_string(&file).map_err(|_| TrustError::Unusable("cannot be written as TOML"))?;
-        replace(&home.state.join(FILE_NAME), text.as_bytes()).map_err(|_| TrustError::Unusable("cannot be replaced"))
+        replace(&home.state.join(FILE_NAME), text.as_bytes())
+            .map_err(|_| TrustError::Unusable("cannot be replaced"))
     }
 }
 
@@ -114,7 +116,10 @@ fn record_of(project: &Path) -> Result<Record, TrustError> {
     let real = std::fs::canonicalize(project).map_err(|_| TrustError::Project("does not exist"))?;
     let dir = Dir::open(&real).map_err(|_| TrustError::Project("is not a folder that can be opened"))?;
     let identity = dir.identity().map_err(|_| TrustError::Project("cannot be identified"))?;
-    let path = real.into_os_string().into_string().map_err(|_| TrustError::Project("has a path that is not UTF-8"))?;
+    let path = real
+        .into_os_string()
+        .into_string()
+        .map_err(|_| TrustError::Project("has a path that is not UTF-8"))?;
     Ok(Record { path, identity: identity.to_string() })
 }
 
@@ -152,9 +157,8 @@ impl Coded for TrustError {
     fn code(&self) -> Code {
         match self {
             Self::Home(error) => error.code(),
-            Self::Unusable(_) => Code::StateUnavailable,
+            Self::Unusable(_) | Self::Full => Code::StateUnavailable,
             Self::Project(_) => Code::SourceMissing,
-            Self::Full => Code::StateUnavailable,
         }
     }
 }

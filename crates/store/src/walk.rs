@@ -28,7 +28,12 @@ pub struct WalkLimits {
 
 impl Default for WalkLimits {
     fn default() -> Self {
-        Self { depth: WALK_DEPTH_MAX, directories: WALK_DIRECTORIES_MAX, skills: WALK_SKILLS_MAX, nested: false }
+        Self {
+            depth: WALK_DEPTH_MAX,
+            directories: WALK_DIRECTORIES_MAX,
+            skills: WALK_SKILLS_MAX,
+            nested: false,
+        }
     }
 }
 
@@ -63,12 +68,18 @@ pub struct WalkReport {
 
 impl Root {
     /// A root that the person or the deployer chose. It may itself be a link, and links in it may lead anywhere.
+    ///
+    /// # Errors
+    /// [`OpenRootError`].
     pub fn open(path: &Path) -> Result<Self, OpenRootError> {
         let path = std::fs::canonicalize(path).map_err(|_| OpenRootError::Missing)?;
         Ok(Self { dir: Dir::open(&path)?, path, fence: None })
     }
 
     /// A root inside a project; no link may lead out of the project.
+    ///
+    /// # Errors
+    /// [`OpenRootError`].
     pub fn open_in_project(project: &Path, below: &Path) -> Result<Self, OpenRootError> {
         let dir = Dir::open(project)?;
         match dir.resolve(below.as_os_str().as_bytes())? {
@@ -97,7 +108,7 @@ impl Root {
             too_deep: 0,
             stopped: false,
         };
-        walker.directory(dir, path, 0);
+        walker.directory(dir, &path, 0);
         walker.report
     }
 }
@@ -137,10 +148,14 @@ struct Walker<'v> {
 }
 
 impl Walker<'_> {
-    fn directory(&mut self, dir: Dir, path: PathBuf, depth: usize) {
-        let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(&path) };
+    fn directory(&mut self, dir: Dir, path: &Path, depth: usize) {
+        let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
         if more {
-            self.give_up(&path, Code::WalkDirectories, format!("the folder has more than {ENTRIES_MAX} entries"));
+            self.give_up(
+                path,
+                Code::WalkDirectories,
+                format!("the folder has more than {ENTRIES_MAX} entries"),
+            );
         }
         // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
         if entries.iter().any(|entry| entry.name == b"pyvenv.cfg") {
@@ -148,18 +163,18 @@ impl Walker<'_> {
         }
         if has_skill(&entries) {
             let inner = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
-            self.skill(dir, path.clone(), &entries);
+            self.skill(dir, path.to_path_buf(), &entries);
             let Some(inner) = inner else { return };
-            return self.children(&inner, &path, &entries, depth);
+            return self.children(&inner, path, &entries, depth);
         }
         if self.report.searched == self.limits.directories {
             let message = format!("searching stops at {} folders without a skill", self.limits.directories);
-            self.give_up(&path, Code::WalkDirectories, message);
+            self.give_up(path, Code::WalkDirectories, message);
             self.stopped = true;
             return;
         }
         self.report.searched += 1;
-        self.children(&dir, &path, &entries, depth);
+        self.children(&dir, path, &entries, depth);
     }
 
     fn children(&mut self, dir: &Dir, path: &Path, entries: &[Entry], depth: usize) {
@@ -174,7 +189,7 @@ impl Walker<'_> {
             match entry.kind {
                 Kind::Directory if depth == self.limits.depth => self.too_deep(&child),
                 Kind::Directory => match dir.open_dir(&entry.name) {
-                    Ok(inner) => self.directory(inner, child, depth + 1),
+                    Ok(inner) => self.directory(inner, &child, depth + 1),
                     Err(_) => self.unreadable(&child),
                 },
                 Kind::Link => self.link(&child),
@@ -190,7 +205,8 @@ impl Walker<'_> {
         if has_skill(&entries) {
             self.skill(dir, real, &entries);
         } else {
-            let finding = about(path, Code::WalkLink, "a linked folder is searched only if it is a skill itself");
+            let finding =
+                about(path, Code::WalkLink, "a linked folder is searched only if it is a skill itself");
             self.report.diagnostics.push(finding);
         }
     }
@@ -232,13 +248,18 @@ impl Walker<'_> {
     fn too_deep(&mut self, path: &Path) {
         self.too_deep += 1;
         if self.too_deep == 1 {
-            let message = format!("folders deeper than {} levels below the root are not searched", self.limits.depth);
+            let message =
+                format!("folders deeper than {} levels below the root are not searched", self.limits.depth);
             self.give_up(path, Code::WalkDepth, message);
         }
     }
 
     fn unreadable(&mut self, path: &Path) {
-        self.give_up(path, Code::WalkUnreadable, "the operating system refused to list this folder".to_owned());
+        self.give_up(
+            path,
+            Code::WalkUnreadable,
+            "the operating system refused to list this folder".to_owned(),
+        );
     }
 
     fn give_up(&mut self, path: &Path, code: Code, message: String) {

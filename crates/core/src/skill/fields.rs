@@ -244,12 +244,15 @@ fn allowed_tools_of(entry: Option<&Entry>, rescue: Rescue, report: &mut Report<'
     let place = Some(entry.value.place);
     let parsed = match &entry.value.value {
         value @ Value::Scalar { .. } => {
-            allowed_tools::parse_text(value.as_text_or_null().unwrap_or_default()).map_err(|error| error.to_string())
+            allowed_tools::parse_text(value.as_text_or_null().unwrap_or_default())
+                .map_err(|error| error.to_string())
         }
-        Value::Sequence(items) => match items.iter().map(|item| item.value.as_text()).collect::<Option<Vec<_>>>() {
-            Some(texts) => allowed_tools::parse_items(&texts).map_err(|error| error.to_string()),
-            None => Err("an item is a list or a map".to_owned()),
-        },
+        Value::Sequence(items) => {
+            match items.iter().map(|item| item.value.as_text()).collect::<Option<Vec<_>>>() {
+                Some(texts) => allowed_tools::parse_items(&texts).map_err(|error| error.to_string()),
+                None => Err("an item is a list or a map".to_owned()),
+            }
+        }
         Value::Mapping(_) => Err("a map is no list of tools".to_owned()),
     };
     let parsed = match parsed {

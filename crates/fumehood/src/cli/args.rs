@@ -10,8 +10,16 @@ use fumehood_store::WalkLimits;
 ///
 /// Nothing in a skill is ever run, expanded or obeyed by these commands.
 #[derive(Debug, Parser)]
-#[command(name = "fumehood", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug, 130 cancelled.")]
+#[command(
+    name = "fumehood",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug, 130 cancelled."
+)]
 pub(super) struct Args {
     /// The form of answers and errors.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]

@@ -25,36 +25,44 @@ impl Output {
         self.format == Format::Json
     }
 
-    pub(super) fn is_terminal(&self) -> bool {
-        io::stdout().is_terminal()
-    }
-
     /// Writes one answer, as JSON or as the text that `text` builds.
-    pub(super) fn answer(&self, report: &impl Serialize, text: impl FnOnce(&mut String)) -> Result<(), Fault> {
+    pub(super) fn answer(
+        &self,
+        report: &impl Serialize,
+        text: impl FnOnce(&mut String),
+    ) -> Result<(), Fault> {
         if self.is_json() {
-            let bytes = json::to_vec(report)
-                .map_err(|_| Fault::new(Code::Internal, "the answer has no JSON form", "please report this"))?;
-            return self.raw(&bytes);
+            let bytes = json::to_vec(report).map_err(|_| {
+                Fault::new(Code::Internal, "the answer has no JSON form", "please report this")
+            })?;
+            return raw(&bytes);
         }
         let mut buffer = String::new();
         text(&mut buffer);
         let mut stdout = AutoStream::auto(io::stdout().lock());
         written(stdout.write_all(buffer.as_bytes()).and_then(|()| stdout.flush()))
     }
+}
 
-    /// Writes bytes as they are.
-    pub(super) fn raw(&self, bytes: &[u8]) -> Result<(), Fault> {
-        let mut stdout = io::stdout().lock();
-        written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
-    }
+/// Whether a person sees the answer directly.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Writes bytes to standard output as they are.
+pub(super) fn raw(bytes: &[u8]) -> Result<(), Fault> {
+    let mut stdout = io::stdout().lock();
+    written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
 /// A reader that has seen enough and closed the pipe is no failure.
 fn written(result: io::Result<()>) -> Result<(), Fault> {
     match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Fault::new(Code::OutputFailed, format!("the answer could not be written: {error}"), "check the disk"))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Fault::new(
+            Code::OutputFailed,
+            format!("the answer could not be written: {error}"),
+            "check the disk",
+        )),
         _ => Ok(()),
     }
 }
@@ -64,7 +72,9 @@ pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
     let mut stderr = AutoStream::auto(io::stderr().lock());
     // Nobody is left to tell if this fails.
     let _ = match format {
-        Format::Json => json::to_vec(fault).map_err(io::Error::from).and_then(|bytes| stderr.write_all(&bytes)),
+        Format::Json => {
+            json::to_vec(fault).map_err(io::Error::from).and_then(|bytes| stderr.write_all(&bytes))
+        }
         Format::Text => writeln!(
             stderr,
             "{ERROR}error{RESET}: {} [{}]\n  {}\n  ({})",

@@ -16,7 +16,7 @@ impl Progress {
 
     pub(super) fn skills(&mut self, count: usize) {
         // A look at the clock costs more than a count; one in 64 is enough.
-        if count % 64 != 0 || self.last.is_none_or(|last| last.elapsed() < EVERY) {
+        if !count.is_multiple_of(64) || self.last.is_none_or(|last| last.elapsed() < EVERY) {
             return;
         }
         self.last = Some(Instant::now());

@@ -37,7 +37,13 @@ fn finding(text: &mut String, finding: &Finding, skill: &Path) {
         "warning" => WARNING,
         _ => DIM,
     };
-    let _ = writeln!(text, ": {style}{}{RESET}: {} [{}]", finding.severity, Shown::block(&finding.message), finding.code);
+    let _ = writeln!(
+        text,
+        ": {style}{}{RESET}: {} [{}]",
+        finding.severity,
+        Shown::block(&finding.message),
+        finding.code
+    );
 }
 
 /// What a search met, and that it stopped early if it did.

@@ -18,7 +18,8 @@ pub(super) fn confirm(question: &str) -> Result<(), Fault> {
         )
     };
     // Not a file of the host's: the terminal that this session belongs to, however it was redirected.
-    let tty = rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(no_terminal)?;
+    let tty =
+        rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(no_terminal)?;
     // What was typed before the question was shown is no answer to it.
     rustix::termios::tcflush(&tty, rustix::termios::QueueSelector::IFlush).map_err(no_terminal)?;
     let mut rest = question.as_bytes();

@@ -1,11 +1,13 @@
 //! `check`: every skill below some paths, with both verdicts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::name::slug;
 use fumehood_core::{Code, Shown};
-use fumehood_store::{BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport};
+use fumehood_store::{
+    BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
+};
 
 use super::{Host, Progress, given, open_folder};
 use crate::fault::Fault;
@@ -32,7 +34,7 @@ impl Host {
             skills: Vec::new(),
             summary: Summary::default(),
         };
-        let targets = paths.iter().map(target).collect::<Result<Vec<_>, _>>()?;
+        let targets = paths.iter().map(|path| target(path)).collect::<Result<Vec<_>, _>>()?;
         for target in targets {
             match target {
                 Target::Skill(folder) => {
@@ -58,7 +60,7 @@ enum Target {
     Search(Source),
 }
 
-fn target(path: &PathBuf) -> Result<Target, Fault> {
+fn target(path: &Path) -> Result<Target, Fault> {
     // A path to a file can only mean the skill it belongs to; anything but a SKILL.md gets an error that says so.
     if path.is_dir() { given(path).map(Target::Search) } else { open_folder(path).map(Target::Skill) }
 }
@@ -74,7 +76,9 @@ impl CheckReport {
         let Summary { found, conformant, refused, .. } = self.summary;
         match strictness {
             Strictness::Loadable => refused == 0,
-            Strictness::Conformant => conformant == found && self.sources.iter().all(|source| source.complete),
+            Strictness::Conformant => {
+                conformant == found && self.sources.iter().all(|source| source.complete)
+            }
         }
     }
 

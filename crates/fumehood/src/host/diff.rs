@@ -54,7 +54,12 @@ fn capture_fault(error: &CaptureError, location: &str) -> Fault {
 }
 
 fn out((path, file): (&RelPath, &SnapshotFile)) -> FileOut {
-    FileOut { path: path.to_string(), size: file.size(), sha256: Some(file.sha256().to_string()), link: false }
+    FileOut {
+        path: path.to_string(),
+        size: file.size(),
+        sha256: Some(file.sha256().to_string()),
+        link: false,
+    }
 }
 
 fn changed_file((path, old, new): (&RelPath, &SnapshotFile, &SnapshotFile)) -> ChangedFile {
@@ -72,7 +77,8 @@ fn line_changes(old: &[u8], new: &[u8]) -> Option<Vec<LineChange>> {
     }
     let (old, new) = (std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
     // The time bound only makes a difference longer than it need be, never wrong.
-    let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(COMPARE_TIME_MAX).diff_lines(old, new);
+    let diff =
+        TextDiff::configure().algorithm(Algorithm::Myers).timeout(COMPARE_TIME_MAX).diff_lines(old, new);
     let groups = diff.grouped_ops(CONTEXT_LINES);
     let changes = groups.iter().flatten().flat_map(|op| diff.iter_changes(op));
     let line = changes.map(|change| LineChange {

@@ -13,8 +13,8 @@ use super::check::name_of;
 use super::{Host, Opened};
 use crate::fault::Fault;
 use crate::report::{
-    CatReport, Claims, ExecutionSupport, FileOut, FormatSupport, Frontmatter, Reason, ResourceSupport, SCHEMA_VERSION,
-    ShowReport, UndeclaredScriptOut, findings,
+    CatReport, Claims, ExecutionSupport, FileOut, FormatSupport, Frontmatter, Reason, ResourceSupport,
+    SCHEMA_VERSION, ShowReport, UndeclaredScriptOut, findings,
 };
 
 /// Which bytes of a file.
@@ -59,8 +59,9 @@ impl Host {
         write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         let Opened { folder, .. } = self.open(skill, roots)?;
-        let path = RelPath::parse(file)
-            .map_err(|error| Fault::of(&error, "paths count from the skill's folder, with '/' between names"))?;
+        let path = RelPath::parse(file).map_err(|error| {
+            Fault::of(&error, "paths count from the skill's folder, with '/' between names")
+        })?;
         let fault = |error: FileError| file_fault(&error, &path, &folder);
         let size = folder.size(&path).map_err(fault)?;
         let end = match range.length {
@@ -76,7 +77,11 @@ impl Host {
             let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
             let piece = folder.read(&path, at, piece_max).map_err(fault)?;
             if piece.is_empty() {
-                return Err(Fault::new(Code::SnapshotChanged, "the file shrank while it was read", "try again"));
+                return Err(Fault::new(
+                    Code::SnapshotChanged,
+                    "the file shrank while it was read",
+                    "try again",
+                ));
             }
             write(&piece)?;
             at += piece.len() as u64;
@@ -88,12 +93,22 @@ impl Host {
     ///
     /// # Errors
     /// Those of [`Host::read_file`], and `E_FILE_TOO_LARGE`.
-    pub fn cat(&self, skill: &str, roots: &[PathBuf], file: &str, range: ByteRange) -> Result<CatReport, Fault> {
+    pub fn cat(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        range: ByteRange,
+    ) -> Result<CatReport, Fault> {
         let mut bytes = Vec::new();
         let size = self.read_file(skill, roots, file, range, &mut |piece| {
             if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
                 let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
-                return Err(Fault::new(Code::FileTooLarge, message, "ask for a part with --offset and --length"));
+                return Err(Fault::new(
+                    Code::FileTooLarge,
+                    message,
+                    "ask for a part with --offset and --length",
+                ));
             }
             bytes.extend_from_slice(piece);
             Ok(())
@@ -104,11 +119,24 @@ impl Host {
             Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
         };
         let path = file.to_owned();
-        Ok(CatReport { schema_version: SCHEMA_VERSION, path, size, offset: range.offset, length, text, base64 })
+        Ok(CatReport {
+            schema_version: SCHEMA_VERSION,
+            path,
+            size,
+            offset: range.offset,
+            length,
+            text,
+            base64,
+        })
     }
 }
 
-fn shown(folder: &DiskFolder, file: &str, inspection: &Inspection, snapshot: Option<&Snapshot>) -> ShowReport {
+fn shown(
+    folder: &DiskFolder,
+    file: &str,
+    inspection: &Inspection,
+    snapshot: Option<&Snapshot>,
+) -> ShowReport {
     let skill = inspection.skill.as_ref();
     ShowReport {
         schema_version: SCHEMA_VERSION,
@@ -201,7 +229,9 @@ fn file_fault(error: &FileError, path: &RelPath, folder: &DiskFolder) -> Fault {
     let wanted = path.file_name();
     let facts = folder.facts();
     let near = facts.files.iter().map(|file| file.path.as_str()).filter(|other| {
-        other.starts_with(path.as_str()) || other.ends_with(path.as_str()) || other.rsplit('/').next() == Some(wanted)
+        other.starts_with(path.as_str())
+            || other.ends_with(path.as_str())
+            || other.rsplit('/').next() == Some(wanted)
     });
     let near: Vec<_> = near.take(NEAR_MAX).collect();
     let advice = match near.as_slice() {

@@ -153,7 +153,10 @@ impl FumehoodClaim {
         Self {
             scripts: manifest.scripts().iter().map(ScriptOut::of).collect(),
             isolated_tools: isolated_tools.collect(),
-            tool_outputs: manifest.tool_outputs().map(|(tool, shape)| (tool.to_owned(), shape.as_str())).collect(),
+            tool_outputs: manifest
+                .tool_outputs()
+                .map(|(tool, shape)| (tool.to_owned(), shape.as_str()))
+                .collect(),
             artifact_kind: manifest.artifact_kind().map(|kind| kind.as_str().to_owned()),
             channel: manifest.channel().map(fumehood_core::manifest::ChannelClaim::as_str),
         }

@@ -27,7 +27,12 @@ pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
 
 fn side(text: &mut String, word: &str, side: &DiffSide) {
     let name = Shown::inline(&side.name);
-    let _ = writeln!(text, "{word}  {BOLD}{name}{RESET}  {}  {}", shown_path(Path::new(&side.path)), side.revision);
+    let _ = writeln!(
+        text,
+        "{word}  {BOLD}{name}{RESET}  {}  {}",
+        shown_path(Path::new(&side.path)),
+        side.revision
+    );
 }
 
 fn changed(text: &mut String, file: &ChangedFile) {

@@ -22,7 +22,8 @@ pub(in crate::cli) fn list(text: &mut String, report: &ListReport) {
         source_findings(text, source);
     }
     if report.skills.is_empty() {
-        let searched: Vec<_> = report.sources.iter().map(|source| shown_path(Path::new(&source.path))).collect();
+        let searched: Vec<_> =
+            report.sources.iter().map(|source| shown_path(Path::new(&source.path))).collect();
         let _ = writeln!(text, "No skills to show. Searched: {}", searched.join(", "));
     }
 }
@@ -48,13 +49,15 @@ fn line(text: &mut String, skill: &ListedSkill) {
         (false, _) => {
             let reason = skill.diagnostics.iter().find(|finding| finding.severity == "error");
             let reason = reason.map_or("", |finding| finding.message.as_str());
-            let _ = write!(text, "{ERROR}refused{RESET}: {}", Shown::inline(reason).at_most(DESCRIPTION_CHARS));
+            let _ =
+                write!(text, "{ERROR}refused{RESET}: {}", Shown::inline(reason).at_most(DESCRIPTION_CHARS));
         }
         (true, Some(winner)) => {
             let _ = write!(text, "{WARNING}shadowed{RESET} by {}", shown_path(Path::new(winner)));
         }
         (true, None) => {
-            let _ = write!(text, "{DIM}{}{RESET}", Shown::inline(&skill.description).at_most(DESCRIPTION_CHARS));
+            let _ =
+                write!(text, "{DIM}{}{RESET}", Shown::inline(&skill.description).at_most(DESCRIPTION_CHARS));
         }
     }
     text.push('\n');

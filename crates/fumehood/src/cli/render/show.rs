@@ -19,14 +19,23 @@ pub(in crate::cli) fn show(text: &mut String, report: &ShowReport) {
         let _ = writeln!(text, "\n{BOLD}Undeclared scripts{RESET}");
         for script in &report.undeclared_scripts {
             let path = Shown::inline(&script.path);
-            let _ = write!(text, "  {path}  {}", script.interpreter.or(script.language).unwrap_or("unknown interpreter"));
+            let _ = write!(
+                text,
+                "  {path}  {}",
+                script.interpreter.or(script.language).unwrap_or("unknown interpreter")
+            );
             let _ = match script.notes.as_slice() {
                 [] => writeln!(text),
                 notes => writeln!(text, "  {DIM}{}{RESET}", Shown::inline(&notes.join("; "))),
             };
         }
     }
-    let _ = writeln!(text, "\n{BOLD}Files{RESET}  {}, {} bytes", plural(report.resources.files, "file"), report.resources.bytes);
+    let _ = writeln!(
+        text,
+        "\n{BOLD}Files{RESET}  {}, {} bytes",
+        plural(report.resources.files, "file"),
+        report.resources.bytes
+    );
     for file in report.files.iter().take(FILES_SHOWN) {
         let link = if file.link { "  (through a link)" } else { "" };
         let _ = writeln!(text, "  {:>9}  {}{link}", file.size, Shown::inline(&file.path).at_most(1024));
@@ -44,7 +53,12 @@ pub(in crate::cli) fn show(text: &mut String, report: &ShowReport) {
 }
 
 fn heading(text: &mut String, report: &ShowReport) {
-    let _ = writeln!(text, "{BOLD}{}{RESET}  {}", Shown::inline(&report.name), shown_path(Path::new(&report.path)));
+    let _ = writeln!(
+        text,
+        "{BOLD}{}{RESET}  {}",
+        Shown::inline(&report.name),
+        shown_path(Path::new(&report.path))
+    );
     if let Some(declared) = report.declared_name.as_deref().filter(|declared| *declared != report.name) {
         let _ = writeln!(text, "  written as   {}", Shown::inline(declared));
     }
@@ -91,7 +105,8 @@ fn claims(text: &mut String, claims: &Claims) {
 fn declared(text: &mut String, claim: &FumehoodClaim) {
     let _ = writeln!(text, "\n{BOLD}Declared{RESET}");
     for script in &claim.scripts {
-        let params: Vec<_> = script.params.iter().map(|param| format!("{}: {}", param.name, param.kind)).collect();
+        let params: Vec<_> =
+            script.params.iter().map(|param| format!("{}: {}", param.name, param.kind)).collect();
         let _ = writeln!(
             text,
             "  script {}({})  {} {}",
@@ -102,7 +117,8 @@ fn declared(text: &mut String, claim: &FumehoodClaim) {
         );
     }
     for tool in &claim.isolated_tools {
-        let _ = writeln!(text, "  isolated tool {}  {}", Shown::inline(&tool.name), Shown::inline(&tool.source));
+        let _ =
+            writeln!(text, "  isolated tool {}  {}", Shown::inline(&tool.name), Shown::inline(&tool.source));
     }
 }
 
