@@ -115,7 +115,7 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
     })?;
     Ok(Host::new(HostOptions {
         home: variable("HOME"),
-        fumehood_home: variable("FUMEHOOD_HOME"),
+        state_home: variable("FUMEHOOD_HOME"),
         current,
         limits: search.limits(),
     }))

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fumehood_core::{Code, Shown};
 use fumehood_store::{
     Catalog, CatalogEntry, DiskFolder, Home, LookupError, Settings, Source, SourceStatus, Surroundings,
-    TrustedProjects, WalkLimits,
+    TrustedProjects,
 };
 
 use crate::fault::Fault;
@@ -20,13 +20,15 @@ pub use check::Strictness;
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
 
+pub use fumehood_store::WalkLimits;
+
 /// What a host works with. Read once; nothing later looks at the environment.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
     /// `HOME`, if it is set.
     pub home: Option<PathBuf>,
-    /// `FUMEHOOD_HOME`, if it is set.
-    pub fumehood_home: Option<PathBuf>,
+    /// `FUMEHOOD_HOME`, if it is set: replaces the folders for settings and state.
+    pub state_home: Option<PathBuf>,
     /// The current folder.
     pub current: PathBuf,
     /// How far a search for skills goes.
@@ -47,7 +49,7 @@ pub struct Host {
 impl HostOptions {
     /// No home folder, so no settings, no state and no conventional sources of a person.
     pub fn isolated(current: PathBuf) -> Self {
-        Self { home: None, fumehood_home: None, current, limits: WalkLimits::default() }
+        Self { home: None, state_home: None, current, limits: WalkLimits::default() }
     }
 }
 
@@ -57,8 +59,8 @@ pub type Progress<'p> = &'p mut dyn FnMut(usize);
 impl Host {
     /// A host for these surroundings.
     pub fn new(options: HostOptions) -> Self {
-        let HostOptions { home, fumehood_home, current, limits } = options;
-        Self { surroundings: Surroundings { home, fumehood_home, current }, limits }
+        let HostOptions { home, state_home, current, limits } = options;
+        Self { surroundings: Surroundings { home, fumehood_home: state_home, current }, limits }
     }
 
     /// Lists the skills below `roots`, or of all conventional sources if there is none.

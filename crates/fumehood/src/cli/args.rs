@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
-use fumehood_store::WalkLimits;
+
+use crate::host::WalkLimits;
 
 /// Read Agent Skills safely: what is in them, what they ask for, and what changed.
 ///
