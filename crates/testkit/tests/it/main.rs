@@ -4,6 +4,7 @@
 mod examples;
 mod floors;
 mod readme;
+mod requirements;
 mod rust_text;
 
 use std::path::{Path, PathBuf};
