@@ -91,11 +91,13 @@ fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
 
 fn trust_project(args: &TrustArgs, out: &Output) -> Result<ExitCode, Fault> {
     let host = host(&args.search)?;
-    let preview = host.preview_project(&args.dir)?;
-    if !args.remove {
+    let report = if args.remove {
+        host.forget_project(&args.dir)?
+    } else {
+        let preview = host.preview_project(&args.dir)?;
         terminal::confirm(&render::trust::question(&preview))?;
-    }
-    let report = host.trust_project(&preview.project, !args.remove)?;
+        host.trust_project(&preview)?
+    };
     done(out, &report, |text| render::trust::answer(text, &report))
 }
 

@@ -60,8 +60,8 @@ impl DiskFolder {
         &self.path
     }
 
-    /// Which folder it is.
-    pub(crate) fn identity(&self) -> Option<Identity> {
+    /// Which folder it is, if the system says so.
+    pub fn identity(&self) -> Option<Identity> {
         self.dir.identity().ok()
     }
 

@@ -79,21 +79,34 @@ impl TrustedProjects {
         record_of(project).is_ok_and(|record| self.records.contains(&record))
     }
 
-    /// Records a project as trusted, or no longer so. Returns whether that changed anything.
+    /// Records a project as trusted. Returns whether that is new.
     ///
     /// # Errors
     /// [`TrustError`]; the file is then as it was.
-    pub fn set(home: &Home, project: &Path, trusted: bool) -> Result<bool, TrustError> {
+    pub fn add(home: &Home, project: &Path) -> Result<bool, TrustError> {
         let record = record_of(project)?;
+        Self::change(home, |records| {
+            // A record of another folder at this path is stale.
+            records.retain(|old| old.path != record.path);
+            records.push(record);
+        })
+    }
+
+    /// Forgets a project, by its real path. The folder need not exist any more. Returns whether it was trusted.
+    ///
+    /// # Errors
+    /// [`TrustError`]; the file is then as it was.
+    pub fn remove(home: &Home, project: &Path) -> Result<bool, TrustError> {
+        let path = project.to_str().ok_or(TrustError::Project("has a path that is not UTF-8"))?;
+        Self::change(home, |records| records.retain(|old| old.path != path))
+    }
+
+    fn change(home: &Home, change: impl FnOnce(&mut Vec<Record>)) -> Result<bool, TrustError> {
         home.make_state().map_err(TrustError::Home)?;
         let _lock = lock(home)?;
         let mut projects = Self::read(home)?;
         let before = projects.records.clone();
-        // A record of another folder at this path is stale either way.
-        projects.records.retain(|old| old.path != record.path);
-        if trusted {
-            projects.records.push(record);
-        }
+        change(&mut projects.records);
         if projects.records == before {
             return Ok(false);
         }

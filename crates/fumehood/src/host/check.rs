@@ -1,5 +1,6 @@
 //! `check`: every skill below some paths, with both verdicts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{Inspection, inspect};
@@ -35,15 +36,22 @@ impl Host {
             summary: Summary::default(),
         };
         let targets = paths.iter().map(|path| target(path)).collect::<Result<Vec<_>, _>>()?;
+        // Paths may overlap, and links may lead to one folder twice; a skill is checked and counted once.
+        let mut seen = BTreeSet::new();
+        let mut is_new = |folder: &DiskFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
         for target in targets {
             match target {
                 Target::Skill(folder) => {
                     report.sources.push(SourceReport::of(&single(&folder)));
-                    report.add(&folder);
+                    if is_new(&folder) {
+                        report.add(&folder);
+                    }
                 }
                 Target::Search(source) => {
                     let (status, walk) = source.walk(self.limits, &mut |folder| {
-                        report.add(&folder);
+                        if is_new(&folder) {
+                            report.add(&folder);
+                        }
                         progress(report.skills.len());
                         Continue::Yes
                     });

@@ -1,6 +1,7 @@
 //! `docs/requirements.md`: which tests show which requirement, read off the comments above the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -88,7 +89,7 @@ fn page(tests: &BTreeMap<Id, BTreeSet<String>>) -> String {
     for (Id { family, number }, names) in tests {
         let width = if *family == "CHK" { 3 } else { 2 };
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        page.push_str(&format!("| {family}-{number:0width$} | {} |\n", names.join("<br>")));
+        writeln!(page, "| {family}-{number:0width$} | {} |", names.join("<br>")).unwrap();
     }
     page
 }
