@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use fumehood_core::{Class, Code};
+use fumehood_core::{Class, Code, Shown};
 use serde::Serialize;
 
 use crate::fault::Fault;
@@ -133,7 +133,9 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
         return ExitCode::from(if error.use_stderr() { Class::Invalid.exit_code() } else { 0 });
     }
     let text = error.render().to_string();
-    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let message = fumehood_core::Shown::inline(first).to_string();
+    // The first paragraph is the mistake; what follows is usage.
+    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+    let mistake = lines.collect::<Vec<_>>().join(" ");
+    let message = Shown::inline(mistake.trim_start_matches("error: ")).to_string();
     output::fail(&Fault::new(Code::Usage, message, "see `fumehood help`"), Format::Json)
 }

@@ -3,6 +3,7 @@
 use super::{Report, narrow};
 use crate::code::Code;
 use crate::diagnostic::Place;
+use crate::shown::{Shown, is_hidden};
 use crate::yaml::Entry;
 
 /// Notes features of other hosts that the body or the frontmatter uses: text here, instructions there.
@@ -30,6 +31,30 @@ pub(super) fn note_host_features(body: &str, body_line: u32, fields: &[Entry], r
     if !used.is_empty() {
         let message = format!("host feature not supported: {}; the text is kept as it is", used.join(", "));
         report.add(Code::HostFeature, message, first.map(|line| Place { line, column: 1 }));
+    }
+}
+
+/// Warns about characters that a person does not see and a model does.
+///
+/// Joiners and presentation selectors are left out: emoji and several scripts are written with them.
+pub(super) fn warn_of_hidden_text(text: &str, report: &mut Report<'_>) {
+    let is_ordinary =
+        |c| matches!(c, '\n' | '\r' | '\t' | '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    let text = text.trim_start_matches('\u{feff}');
+    let mut count = 0;
+    let mut first = None;
+    for (index, line) in text.lines().enumerate() {
+        for (column, c) in line.chars().enumerate().filter(|(_, c)| is_hidden(*c) && !is_ordinary(*c)) {
+            count += 1;
+            first.get_or_insert((c, Place { line: narrow(index + 1), column: narrow(column + 1) }));
+        }
+    }
+    if let Some((c, place)) = first {
+        let message = format!(
+            "{count} hidden characters, first {}; see them with `fumehood cat`",
+            Shown::inline(&c.to_string())
+        );
+        report.add(Code::HiddenText, message, Some(place));
     }
 }
 

@@ -159,6 +159,22 @@ fn rescue_by_lines_takes_name_and_description_only() {
 }
 
 #[test]
+fn hidden_text_is_pointed_at_and_ordinary_joiners_are_not() {
+    let with = |text: &str| verdict(&format!("---\nname: x\ndescription: d\n---\n{text}\n"));
+    for hidden in ["a\u{202e}b", "a\u{200b}b", "\u{e0041}", "\u{1b}[2J", "\u{2066}"] {
+        assert_eq!(with(hidden), (true, true, vec!["W_HIDDEN_TEXT"]), "{hidden:?}");
+    }
+    for ordinary in
+        ["é 漢字", "\u{1f468}\u{200d}\u{1f469}", "\u{2764}\u{fe0f}", "می\u{200c}خواهم", "tab\tcr\r"]
+    {
+        assert_eq!(with(ordinary), (true, true, vec![]), "{ordinary:?}");
+    }
+    let reading = read_as("---\nname: x\ndescription: \"a\u{200b}\u{200b}\"\n---\n", "x");
+    assert_eq!(reading.diagnostics[0].place, Some(Place { line: 3, column: 16 }));
+    assert!(reading.diagnostics[0].message.starts_with("2 hidden characters"));
+}
+
+#[test]
 fn unknown_fields_stay_in_order() {
     let skill = loaded("---\nzeta: 1\nname: x\nalpha: [a, {b: c}]\ndescription: d\n---\n");
     let keys: Vec<_> = skill.fields.iter().map(|entry| entry.key.as_str()).collect();

@@ -16,7 +16,7 @@ impl Host {
     /// Compares two skills as they are now, from two captures.
     ///
     /// # Errors
-    /// Those of [`Host::show`]; `W_SKILL_TOO_LARGE`, `E_LINK_REFUSED`, `E_SNAPSHOT_CHANGED` or `E_FILE_UNREADABLE` if one
+    /// Those of [`Host::show`]; `E_NO_REVISION`, `E_SNAPSHOT_CHANGED` or `E_FILE_UNREADABLE` if one
     /// of them has no revision.
     pub fn diff(&self, before: &str, after: &str, roots: &[PathBuf]) -> Result<DiffReport, Fault> {
         let (before_side, before) = self.side(before, roots)?;
