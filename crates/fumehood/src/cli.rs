@@ -119,6 +119,7 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
         home: variable("HOME"),
         state_home: variable("FUMEHOOD_HOME"),
         current,
+        sources: Vec::new(),
         limits: search.limits(),
     }))
 }

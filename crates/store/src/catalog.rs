@@ -13,7 +13,7 @@ use fumehood_core::{Code, Diagnostic};
 
 use crate::dir::Identity;
 use crate::disk::DiskFolder;
-use crate::folder::Folder as _;
+use crate::folder::{AnyFolder, FileError, Folder as _, MemoryFolder};
 use crate::source::{Source, SourceStatus};
 use crate::walk::{Continue, WalkLimits, WalkReport};
 
@@ -28,8 +28,10 @@ pub struct CatalogEntry {
     pub description: String,
     /// The position of its source in [`Catalog::sources`].
     pub source: usize,
-    /// Its folder, with links resolved.
+    /// Its folder, with links resolved; for people, and for [`CatalogEntry::open`].
     pub path: PathBuf,
+    /// Its files, if it is in memory.
+    memory: Option<MemoryFolder>,
     /// Whether it can be used.
     pub loadable: bool,
     /// Whether SKILL.md follows the standard. The folder's other files are looked at by `check` and `show` only.
@@ -163,11 +165,27 @@ impl Catalog {
     }
 }
 
-fn entry(folder: &DiskFolder, source: usize) -> CatalogEntry {
+impl CatalogEntry {
+    /// Opens the skill again.
+    ///
+    /// # Errors
+    /// Those of [`DiskFolder::open`], if its folder is gone or has changed meanwhile.
+    pub fn open(&self) -> Result<AnyFolder, FileError> {
+        match &self.memory {
+            Some(folder) => Ok(AnyFolder::Memory(folder.clone())),
+            None => DiskFolder::open(&self.path).map(AnyFolder::Disk),
+        }
+    }
+}
+
+fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
     let reading = folder.skill_md().reading(folder.directory_name());
     let conformant = reading.is_conformant();
     let Reading { skill, diagnostics } = reading;
-    let path = folder.path().to_path_buf();
+    let (path, memory) = match folder {
+        AnyFolder::Disk(folder) => (folder.path().to_path_buf(), None),
+        AnyFolder::Memory(folder) => (PathBuf::from(folder.location()), Some(folder.clone())),
+    };
     let fallback = || slug(folder.directory_name()).unwrap_or_else(|| folder.directory_name().to_owned());
     match skill {
         Some(skill) => CatalogEntry {
@@ -176,6 +194,7 @@ fn entry(folder: &DiskFolder, source: usize) -> CatalogEntry {
             declared_name: skill.declared_name,
             source,
             path,
+            memory,
             loadable: true,
             conformant,
             diagnostics,
@@ -187,6 +206,7 @@ fn entry(folder: &DiskFolder, source: usize) -> CatalogEntry {
             description: String::new(),
             source,
             path,
+            memory,
             loadable: false,
             conformant: false,
             diagnostics,

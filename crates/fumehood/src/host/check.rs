@@ -7,7 +7,7 @@ use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::name::slug;
 use fumehood_core::{Code, Shown};
 use fumehood_store::{
-    BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
+    AnyFolder, BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
 };
 
 use super::{Host, Progress, given, open_folder};
@@ -38,19 +38,20 @@ impl Host {
         let targets = paths.iter().map(|path| target(path)).collect::<Result<Vec<_>, _>>()?;
         // Paths may overlap, and links may lead to one folder twice; a skill is checked and counted once.
         let mut seen = BTreeSet::new();
-        let mut is_new = |folder: &DiskFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
+        let mut is_new = |folder: &AnyFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
         for target in targets {
             match target {
                 Target::Skill(folder) => {
                     report.sources.push(SourceReport::of(&single(&folder)));
+                    let folder = AnyFolder::Disk(folder);
                     if is_new(&folder) {
-                        report.add(&folder);
+                        report.add(&*folder);
                     }
                 }
                 Target::Search(source) => {
                     let (status, walk) = source.walk(self.limits, &mut |folder| {
                         if is_new(&folder) {
-                            report.add(&folder);
+                            report.add(&*folder);
                         }
                         progress(report.skills.len());
                         Continue::Yes
@@ -90,7 +91,7 @@ impl CheckReport {
         }
     }
 
-    fn add(&mut self, folder: &DiskFolder) {
+    fn add(&mut self, folder: &dyn Folder) {
         let inspection = inspection_of(folder);
         let Summary { found, loadable, conformant, refused } = &mut self.summary;
         *found += 1;
