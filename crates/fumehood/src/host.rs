@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn skills_in_memory_are_listed_shown_read_and_compared() {
-        let source = Source::memory("built-in", vec![in_memory("one", "First."), in_memory("two", "Second.")]);
+        let source =
+            Source::memory("built-in", vec![in_memory("one", "First."), in_memory("two", "Second.")]);
         let mut options = HostOptions::isolated(PathBuf::from("/"));
         options.sources.push(source);
         let host = Host::new(options);
@@ -216,7 +217,10 @@ mod tests {
         let names: Vec<_> = list.skills.iter().map(|skill| skill.qualified_name.as_str()).collect();
         assert_eq!(names, ["built-in:one", "built-in:two"]);
         let shown = host.show("one", &[]).unwrap();
-        assert_eq!((shown.description.as_deref(), shown.source.as_deref()), (Some("First."), Some("built-in")));
+        assert_eq!(
+            (shown.description.as_deref(), shown.source.as_deref()),
+            (Some("First."), Some("built-in"))
+        );
         assert!(shown.revision.is_some());
         let cat = host.cat("two", &[], "SKILL.md", ByteRange { offset: 4, length: Some(9) }).unwrap();
         assert_eq!(cat.text.as_deref(), Some("name: two"));
