@@ -125,13 +125,19 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let wants_json = arguments.iter().any(|argument| argument == "--format=json")
         || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
-    if !error.use_stderr() || !wants_json {
+    if !error.use_stderr() {
         // Nothing can be done about a terminal that is gone.
         let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { Class::Invalid.exit_code() } else { 0 });
+        return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
-    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let message = fumehood_core::Shown::inline(first).to_string();
+    if !wants_json {
+        // It repeats arguments, and a file's name becomes one through the shell's `*`.
+        return output::usage(&text);
+    }
+    let sentence: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let sentence = sentence.join(" ");
+    let sentence = sentence.trim_start_matches("error: ");
+    let message = fumehood_core::Shown::inline(sentence).to_string();
     output::fail(&Fault::new(Code::Usage, message, "see `fumehood help`"), Format::Json)
 }
