@@ -9,7 +9,7 @@ use fumehood_store::{
     BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
 };
 
-use super::{Host, Progress, given, open_folder};
+use super::{Host, Progress, given, numbered, open_folder};
 use crate::fault::Fault;
 use crate::report::{CheckReport, CheckedSkill, SCHEMA_VERSION, SourceReport, Summary, findings};
 
@@ -26,7 +26,7 @@ impl Host {
     /// Checks the skills at or below `paths`: folders to search, folders of skills, or SKILL.md files.
     ///
     /// # Errors
-    /// `E_SOURCE_MISSING` for a path that does not exist, `E_NO_SKILLS_FOUND` if there is no skill at all.
+    /// `E_SKILL_NOT_FOUND` for a path where no folder or SKILL.md is, `E_NO_SKILLS_FOUND` if there is no skill at all.
     pub fn check(&self, paths: &[PathBuf], progress: Progress<'_>) -> Result<CheckReport, Fault> {
         let mut report = CheckReport {
             schema_version: SCHEMA_VERSION,
@@ -34,11 +34,12 @@ impl Host {
             skills: Vec::new(),
             summary: Summary::default(),
         };
-        let targets = paths.iter().map(|path| target(path)).collect::<Result<Vec<_>, _>>()?;
-        for target in targets {
+        let targets = paths.iter().enumerate().map(|(position, path)| target(position, path));
+        let targets = targets.collect::<Result<Vec<_>, _>>()?;
+        for (position, target) in targets.into_iter().enumerate() {
             match target {
                 Target::Skill(folder) => {
-                    report.sources.push(SourceReport::of(&single(&folder)));
+                    report.sources.push(SourceReport::of(&single(position, &folder)));
                     report.add(&folder);
                 }
                 Target::Search(source) => {
@@ -60,14 +61,18 @@ enum Target {
     Search(Source),
 }
 
-fn target(path: &Path) -> Result<Target, Fault> {
+fn target(position: usize, path: &Path) -> Result<Target, Fault> {
     // A path to a file can only mean the skill it belongs to; anything but a SKILL.md gets an error that says so.
-    if path.is_dir() { given(path).map(Target::Search) } else { open_folder(path).map(Target::Skill) }
+    if path.is_dir() {
+        given(position, path).map(Target::Search)
+    } else {
+        open_folder(path).map(Target::Skill)
+    }
 }
 
-fn single(folder: &DiskFolder) -> CatalogSource {
+fn single(position: usize, folder: &DiskFolder) -> CatalogSource {
     let report = WalkReport { found: 1, complete: true, ..WalkReport::default() };
-    CatalogSource { source: Source::given(folder.path()), status: SourceStatus::Active, report }
+    CatalogSource { source: numbered(position, folder.path()), status: SourceStatus::Active, report }
 }
 
 impl CheckReport {
