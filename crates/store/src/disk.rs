@@ -60,8 +60,8 @@ impl DiskFolder {
         &self.path
     }
 
-    /// Which folder it is.
-    pub(crate) fn identity(&self) -> Option<Identity> {
+    /// Which folder it is, whatever path leads to it; `None` if the system does not say.
+    pub fn identity(&self) -> Option<Identity> {
         self.dir.identity().ok()
     }
 

@@ -1,5 +1,6 @@
 //! `check`: every skill below some paths, with both verdicts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{Inspection, inspect};
@@ -23,7 +24,8 @@ pub enum Strictness {
 }
 
 impl Host {
-    /// Checks the skills at or below `paths`: folders to search, folders of skills, or SKILL.md files.
+    /// Checks the skills at or below `paths`: folders to search, folders of skills, or SKILL.md files. A skill that
+    /// several paths or links lead to is checked once.
     ///
     /// # Errors
     /// `E_SKILL_NOT_FOUND` for a path where no folder or SKILL.md is, `E_NO_SKILLS_FOUND` if there is no skill at all.
@@ -36,16 +38,22 @@ impl Host {
         };
         let targets = paths.iter().enumerate().map(|(position, path)| target(position, path));
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
+        let mut seen = BTreeSet::new();
+        let mut is_new = |folder: &DiskFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
         for (position, target) in targets.into_iter().enumerate() {
             match target {
                 Target::Skill(folder) => {
                     report.sources.push(SourceReport::of(&single(position, &folder)));
-                    report.add(&folder);
+                    if is_new(&folder) {
+                        report.add(&folder);
+                    }
                 }
                 Target::Search(source) => {
                     let (status, walk) = source.walk(self.limits, &mut |folder| {
-                        report.add(&folder);
-                        progress(report.skills.len());
+                        if is_new(&folder) {
+                            report.add(&folder);
+                            progress(report.skills.len());
+                        }
                         Continue::Yes
                     });
                     report.sources.push(SourceReport::of(&CatalogSource { source, status, report: walk }));
