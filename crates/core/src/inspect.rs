@@ -186,7 +186,10 @@ pub fn inspect(reading: Reading, facts: FolderFacts, bytes: &dyn FileBytes) -> I
         execution: ManifestState::Absent,
         fumehood: ManifestState::Absent,
     };
-    inspection.diagnostics.append(&mut inspection.facts.diagnostics);
+    // A SKILL.md that is refused as a file is met twice, when it is read and when the folder is listed.
+    let mut listing = core::mem::take(&mut inspection.facts.diagnostics);
+    listing.retain(|finding| !inspection.diagnostics.contains(finding));
+    inspection.diagnostics.append(&mut listing);
     note_size(&mut inspection);
     inspection.execution = read_execution(&mut inspection, bytes);
     inspection.fumehood = read_fumehood(&mut inspection, bytes);

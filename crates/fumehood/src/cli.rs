@@ -128,15 +128,19 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let wants_json = arguments.iter().any(|argument| argument == "--format=json")
         || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
-    if !error.use_stderr() || !wants_json {
+    if !error.use_stderr() {
         // Nothing can be done about a terminal that is gone.
         let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { Class::Invalid.exit_code() } else { 0 });
+        return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
-    // The first paragraph is the mistake; what follows is usage.
-    let lines = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-    let mistake = lines.collect::<Vec<_>>().join(" ");
-    let message = Shown::inline(mistake.trim_start_matches("error: ")).to_string();
+    if !wants_json {
+        // It repeats arguments, and a file's name becomes one through the shell's `*`.
+        return output::usage(&text);
+    }
+    let sentence: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let sentence = sentence.join(" ");
+    let sentence = sentence.trim_start_matches("error: ");
+    let message = Shown::inline(sentence).to_string();
     output::fail(&Fault::new(Code::Usage, message, "see `fumehood help`"), Format::Json)
 }

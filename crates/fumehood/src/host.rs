@@ -83,7 +83,11 @@ impl Host {
         let sources = if roots.is_empty() {
             self.conventional_sources()?
         } else {
-            roots.iter().map(|root| given(root)).collect::<Result<_, _>>()?
+            roots
+                .iter()
+                .enumerate()
+                .map(|(position, root)| given(position, root))
+                .collect::<Result<_, _>>()?
         };
         Ok(Catalog::build(sources, self.limits, progress))
     }
@@ -159,12 +163,17 @@ fn open_fault(error: &FileError, path: &Path) -> Fault {
 }
 
 /// A folder that the person typed: a mistake in it is said at once, before anything is searched.
-fn given(path: &Path) -> Result<Source, Fault> {
+fn given(position: usize, path: &Path) -> Result<Source, Fault> {
     if path.is_dir() {
-        return Ok(Source::given(path));
+        return Ok(numbered(position, path));
     }
     let message = format!("{} is no folder", Shown::inline(&path.to_string_lossy()));
     Err(Fault::new(Code::SourceMissing, message, "check the path"))
+}
+
+/// A typed folder is labelled by its position: with its path in it, a qualified name would be taken for a path.
+fn numbered(position: usize, path: &Path) -> Source {
+    Source { label: format!("root-{}", position + 1), ..Source::given(path) }
 }
 
 fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {

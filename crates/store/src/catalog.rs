@@ -40,6 +40,8 @@ pub struct CatalogEntry {
     pub diagnostics: Vec<Diagnostic>,
     /// The position of the skill that its name stands for, if that is another one.
     pub shadowed_by: Option<usize>,
+    /// Whether `source:name` stands for it; another skill of the same source may have the same name.
+    pub qualified: bool,
 }
 
 /// A source and what searching it gave.
@@ -98,8 +100,16 @@ impl Catalog {
             catalog.entries[first..].sort_by(|a, b| key(a).cmp(&key(b)));
             catalog.sources.push(CatalogSource { source, status, report });
         }
+        catalog.mark_qualified();
         catalog.mark_shadowed();
         catalog
+    }
+
+    fn mark_qualified(&mut self) {
+        for namesakes in self.entries.chunk_by_mut(|a, b| (a.source, &a.name) == (b.source, &b.name)) {
+            let first = namesakes.iter().position(|entry| entry.loadable).unwrap_or(0);
+            namesakes[first].qualified = true;
+        }
     }
 
     fn mark_shadowed(&mut self) {
@@ -126,7 +136,8 @@ impl Catalog {
             return Ok(entry);
         }
         if let Some((label, name)) = name.rsplit_once(':')
-            && let Some(entry) = self.entries.iter().find(|e| e.name == name && self.label(e) == label)
+            && let Some(entry) =
+                self.entries.iter().find(|e| e.qualified && e.name == name && self.label(e) == label)
         {
             return Ok(entry);
         }
@@ -141,9 +152,8 @@ impl Catalog {
     }
 
     fn missing(&self, name: &str) -> LookupError {
-        let inert =
-            |source: &&CatalogSource| source.source.is_inert() && name.starts_with(&source.source.label);
-        if self.sources.iter().find(inert).is_some() {
+        let label = name.split_once(':').map(|(label, _)| label);
+        if self.sources.iter().any(|source| source.source.is_inert() && label == Some(&source.source.label)) {
             return LookupError::Inert;
         }
         let mut near: Vec<(usize, &str)> = self
@@ -199,6 +209,7 @@ fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
             conformant,
             diagnostics,
             shadowed_by: None,
+            qualified: false,
         },
         None => CatalogEntry {
             name: fallback(),
@@ -211,6 +222,7 @@ fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
             conformant: false,
             diagnostics,
             shadowed_by: None,
+            qualified: false,
         },
     }
 }

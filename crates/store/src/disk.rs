@@ -60,7 +60,7 @@ impl DiskFolder {
         &self.path
     }
 
-    /// Which folder it is, if the system says so.
+    /// Which folder it is, whatever path leads to it; `None` if the system does not say.
     pub fn identity(&self) -> Option<Identity> {
         self.dir.identity().ok()
     }

@@ -87,6 +87,14 @@ pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
     ExitCode::from(fault.class.exit_code())
 }
 
+/// Writes what is wrong with a command line.
+pub(super) fn usage(text: &str) -> ExitCode {
+    let mut stderr = io::stderr().lock();
+    // Nobody is left to tell if this fails.
+    let _ = write!(stderr, "{}", Shown::block(text));
+    ExitCode::from(Code::Usage.class().exit_code())
+}
+
 /// Terminal styles; `AutoStream` takes them out where they do not belong.
 pub(super) const ERROR: &str = "\u{1b}[1;31m";
 pub(super) const WARNING: &str = "\u{1b}[1;33m";
