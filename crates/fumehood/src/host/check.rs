@@ -26,7 +26,8 @@ impl Host {
     /// Checks the skills at or below `paths`: folders to search, folders of skills, or SKILL.md files.
     ///
     /// # Errors
-    /// `E_SOURCE_MISSING` for a path that does not exist, `E_NO_SKILLS_FOUND` if there is no skill at all.
+    /// `E_SKILL_NOT_FOUND` for a path where nothing is, or a file that is no SKILL.md; `E_NO_SKILLS_FOUND` if there is
+    /// no skill at all.
     pub fn check(&self, paths: &[PathBuf], progress: Progress<'_>) -> Result<CheckReport, Fault> {
         let mut report = CheckReport {
             schema_version: SCHEMA_VERSION,
