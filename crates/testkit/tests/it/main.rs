@@ -1,8 +1,9 @@
-//! Tests that look at the whole repository: its floors, its README and its example skills.
+//! Tests that look at the whole repository: its floors, its README, its example skills and its fuzz corpora.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is tests")]
 
 mod examples;
 mod floors;
+mod fuzz_replay;
 mod readme;
 mod rust_text;
 
