@@ -12,6 +12,7 @@
 )]
 
 mod call;
+pub mod fuzz;
 pub mod hidden;
 mod skill;
 mod terminal;

@@ -63,6 +63,20 @@ fn places_count_from_the_start_of_the_file() {
     assert_eq!(unknown.diagnostics[0].place, Some(Place { line: 4, column: 1 }));
 }
 
+// Found by the fuzzer: YAML ends a line at a lone carriage return, so places lay beyond the file's last line.
+#[test]
+fn a_lone_carriage_return_ends_no_line() {
+    let text = "---\nname: x\rallowed-tools: Bash\ndescription: d\r\r\nversion: 1\n---\n";
+    let reading = read_as(text, "x");
+    let finding = &reading.diagnostics[0];
+    assert_eq!((finding.code, finding.place), (Code::FrontmatterQuoted, Some(Place { line: 2, column: 8 })));
+    let skill = reading.skill.unwrap();
+    assert_eq!(skill.declared_name.as_deref(), Some("x\rallowed-tools: Bash"));
+    assert_eq!((skill.description.as_str(), skill.allowed_tools), ("d", AllowedTools::Declared(vec![])));
+    let keys: Vec<_> = skill.fields.iter().map(|entry| (entry.key.as_str(), entry.place.line)).collect();
+    assert_eq!(keys, [("name", 2), ("description", 3), ("version", 4)]);
+}
+
 #[test]
 fn limits_of_the_file() {
     let padded = |n: usize| {

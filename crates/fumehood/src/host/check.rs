@@ -28,7 +28,8 @@ impl Host {
     /// several paths or links lead to is checked once.
     ///
     /// # Errors
-    /// `E_SKILL_NOT_FOUND` for a path where no folder or SKILL.md is, `E_NO_SKILLS_FOUND` if there is no skill at all.
+    /// `E_SKILL_NOT_FOUND` for a path where nothing is, or a file that is no SKILL.md; `E_NO_SKILLS_FOUND` if there is
+    /// no skill at all.
     pub fn check(&self, paths: &[PathBuf], progress: Progress<'_>) -> Result<CheckReport, Fault> {
         let mut report = CheckReport {
             schema_version: SCHEMA_VERSION,

@@ -78,7 +78,7 @@ fn errors_are_one_object_of_five_fields() {
         (&["cat", "skills/good", "a.md", "--offset", "5"], 2, "E_RANGE_INVALID", "invalid"),
         (&["diff", "skills/plain", "nowhere/x"], 2, "E_SKILL_NOT_FOUND", "missing"),
         (&["diff", "large/many", "large/many"], 2, "E_NO_REVISION", "invalid"),
-        (&["diff", "skills/plain", "skills/good"], 3, "E_LINK_REFUSED", "denied"),
+        (&["diff", "skills/plain", "skills/good"], 2, "E_NO_REVISION", "invalid"),
         (&["trust-project", "nowhere"], 2, "E_SOURCE_MISSING", "missing"),
         (&["trust-project", "project"], 3, "E_TERMINAL_REQUIRED", "denied"),
     ];
