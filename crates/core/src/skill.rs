@@ -144,6 +144,7 @@ fn decode<'t>(bytes: &'t [u8], report: &mut Report<'_>) -> Option<&'t str> {
         );
         return None;
     }
+    // `contains` looks at many bytes at a time, and nearly every file is without.
     if bytes.contains(&0) {
         let offset = bytes.iter().position(|byte| *byte == 0).unwrap_or_default();
         let place = place_of_offset(bytes, offset);

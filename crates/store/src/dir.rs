@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
@@ -194,24 +195,40 @@ impl File {
 
     /// Reads up to `bytes_max` bytes from `offset`. The one bounded read, for resources and capture alike.
     pub(crate) fn read(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Errno> {
-        let left = self.stat.size.saturating_sub(offset);
-        let expected = usize::try_from(left).unwrap_or(bytes_max).min(bytes_max);
-        let mut bytes = vec![0; expected];
-        let mut filled = 0;
-        while filled < bytes_max {
-            if filled == bytes.len() {
-                // The file grew, or it is one of those that do not know their size.
-                bytes.resize(filled.saturating_mul(2).max(4096).min(bytes_max), 0);
+        let left = usize::try_from(self.stat.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        // One byte more than there should be: where the file ends as it said, a read that is not filled shows it.
+        let mut bytes = Vec::with_capacity(left.saturating_add(1).min(bytes_max));
+        while bytes.len() < bytes_max {
+            // The file grew, or it is one of those that do not know their size.
+            if bytes.len() == bytes.capacity() {
+                bytes.reserve_exact(bytes.len().max(4096).min(bytes_max - bytes.len()));
             }
-            match rustix::io::pread(&self.fd, &mut bytes[filled..], offset.saturating_add(filled as u64)) {
+            let at = offset.saturating_add(bytes.len() as u64);
+            match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), at) {
                 Ok(0) => break,
-                Ok(n) => filled += n,
+                Ok(_) if bytes.len() == left && left < bytes.capacity() => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // The allocator may have given more room than it was asked for.
+        bytes.truncate(bytes_max);
+        Ok(bytes)
+    }
+
+    /// Whether the file is exactly these bytes, read again piece by piece.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> Result<bool, Errno> {
+        let mut piece = [0; COMPARED_BYTES];
+        let mut same = 0;
+        loop {
+            match rustix::io::pread(&self.fd, &mut piece, same as u64) {
+                Ok(0) => return Ok(same == bytes.len()),
+                Ok(n) if !bytes[same..].starts_with(&piece[..n]) => return Ok(false),
+                Ok(n) => same += n,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }
-        bytes.truncate(filled);
-        Ok(bytes)
     }
 }
 
@@ -259,6 +276,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 /// `NONBLOCK` so that a FIFO put in place after the listing cannot hold us; `NOCTTY` for a terminal likewise.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const DIRECTORY_BUFFER_BYTES: usize = 16 << 10;
+const COMPARED_BYTES: usize = 16 << 10;
 
 /// Names read from one directory, at most.
 pub(crate) const ENTRIES_MAX: usize = 262_144;

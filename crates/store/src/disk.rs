@@ -133,9 +133,9 @@ impl DiskFolder {
     fn compare_all(&self, contents: &[Contents]) -> Result<(), CaptureError> {
         for Contents { path, bytes, stat } in contents {
             let file = self.open_file(path).map_err(|error| capture_error(&error))?;
-            let again = file.read(0, bytes.len() + 1).map_err(|_| CaptureError::Unreadable)?;
+            let same = file.holds(bytes).map_err(|_| CaptureError::Unreadable)?;
             let after = file.stat_again().map_err(|_| CaptureError::Unreadable)?;
-            if again != *bytes || file.stat != *stat || after != *stat {
+            if !same || file.stat != *stat || after != *stat {
                 return Err(CaptureError::Changed);
             }
         }

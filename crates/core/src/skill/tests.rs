@@ -196,6 +196,52 @@ fn unknown_fields_stay_in_order() {
     assert!(matches!(skill.fields[2].value.value, Value::Sequence(_)));
 }
 
+// Found in public skills: an exclamation mark at the end of a code span, and decorators, were taken for features.
+#[test]
+fn host_features_are_noted_where_they_are_used() {
+    let place = |text: &str| {
+        let reading = read_as(text, "x");
+        let found = reading.diagnostics.iter().find(|found| found.code == Code::HostFeature)?;
+        let names = found.message.split(": ").nth(1).unwrap().split(';').next().unwrap().to_owned();
+        Some((names, found.place.unwrap().line))
+    };
+    let body = |line: &str| place(&format!("---\nname: x\ndescription: d\n---\n\n{line}\n"));
+    let on_line_6 = |name: &str| Some((name.to_owned(), 6));
+    for line in ["!`date`", "Now: !`git log -1`", "```!", "  ```!bash"] {
+        assert_eq!(body(line), on_line_6("!`command`"), "{line}");
+    }
+    for line in [
+        "Add `!` before `:`",
+        "`info!`, `warn!`",
+        "`Hello, ${name}!`; then `x`",
+        "- **`!`command`` syntax**",
+        "a!`b`",
+        "ends !`",
+        "empty !``",
+    ] {
+        assert_eq!(body(line), None, "{line}");
+    }
+    for line in ["@src/utils.js", "@README.md", "@~/notes/a.txt\r"] {
+        assert_eq!(body(line), on_line_6("@file"), "{line}");
+    }
+    for line in [
+        "@app.get(\"/users/{id}\")",
+        "@pytest.fixture",
+        "@Component({...})",
+        "@a/b c",
+        "me@x.org/y",
+        " @a/b",
+        "@",
+    ] {
+        assert_eq!(body(line), None, "{line}");
+    }
+    assert_eq!(body("{baseDir}/x $ARGUMENTS"), on_line_6("$ARGUMENTS, {baseDir}"));
+    assert_eq!(body("${CLAUDE_PLUGIN_ROOT}"), on_line_6("${CLAUDE_…}"));
+    let both = "---\nname: x\ndescription: d\ncontext: fork\nhooks: {}\n---\n$ARGUMENTS\n";
+    assert_eq!(place(both), Some(("$ARGUMENTS, context".to_owned(), 4)));
+    assert_eq!(place("---\nname: x\ndescription: d\ncontext: main\n---\n"), None);
+}
+
 #[test]
 fn what_was_refused_names_its_line() {
     let reading =

@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use anstream::AutoStream;
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use fumehood_core::{Code, Shown};
 use serde::Serialize;
 
@@ -39,8 +40,11 @@ impl Output {
         }
         let mut buffer = String::new();
         text(&mut buffer);
-        let mut stdout = AutoStream::auto(io::stdout().lock());
-        written(stdout.write_all(buffer.as_bytes()).and_then(|()| stdout.flush()))
+        // As one write: a stream that strips as it goes makes one for each line.
+        if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
+            buffer = strip_str(&buffer).to_string();
+        }
+        raw(buffer.as_bytes())
     }
 }
 
