@@ -123,10 +123,13 @@ impl Catalog {
         if let Some(entry) = unshadowed().find(|entry| entry.name == name && entry.loadable) {
             return Ok(entry);
         }
-        if let Some((label, name)) = name.rsplit_once(':')
-            && let Some(entry) = self.entries.iter().find(|e| e.name == name && self.label(e) == label)
-        {
-            return Ok(entry);
+        if let Some((label, name)) = name.rsplit_once(':') {
+            let named =
+                || self.entries.iter().filter(|entry| entry.name == name && self.label(entry) == label);
+            // One that can be used comes first here too.
+            if let Some(entry) = named().find(|entry| entry.loadable).or_else(|| named().next()) {
+                return Ok(entry);
+            }
         }
         let mut declared = unshadowed().filter(|entry| entry.declared_name.as_deref() == Some(name));
         match (declared.next(), declared.next()) {
@@ -139,9 +142,9 @@ impl Catalog {
     }
 
     fn missing(&self, name: &str) -> LookupError {
-        let inert =
-            |source: &&CatalogSource| source.source.is_inert() && name.starts_with(&source.source.label);
-        if self.sources.iter().find(inert).is_some() {
+        let label = name.rsplit_once(':').map(|(label, _)| label);
+        let asked = |source: &CatalogSource| Some(source.source.label.as_str()) == label;
+        if self.sources.iter().any(|source| source.status == SourceStatus::Inert && asked(source)) {
             return LookupError::Inert;
         }
         let mut near: Vec<(usize, &str)> = self
@@ -229,3 +232,6 @@ pub fn shadow_note(winner: &CatalogEntry) -> Diagnostic {
         format!("the name stands for {}", fumehood_core::Shown::inline(&winner.path.to_string_lossy()));
     Diagnostic::new(Code::Shadowed, message)
 }
+
+#[cfg(test)]
+mod tests;
