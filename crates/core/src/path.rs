@@ -131,7 +131,7 @@ impl RelPath {
     }
 }
 
-/// Paths of one bundle, no two of which are the same file anywhere.
+/// Paths of files of one bundle, which can stand beside each other on every system.
 #[derive(Clone, Debug, Default)]
 pub struct PathSet {
     by_key: BTreeMap<String, RelPath>,
@@ -141,16 +141,20 @@ impl PathSet {
     /// Adds a path.
     ///
     /// # Errors
-    /// The path already here that it collides with (equal, or equal but for case or Unicode form).
+    /// The path already here that it collides with: equal, equal but for case or Unicode form, or a file where the
+    /// other has a folder.
     pub fn insert(&mut self, path: &RelPath) -> Result<(), RelPath> {
-        use std::collections::btree_map::Entry;
-        match self.by_key.entry(path.collision_key()) {
-            Entry::Occupied(here) => Err(here.get().clone()),
-            Entry::Vacant(free) => {
-                free.insert(path.clone());
-                Ok(())
-            }
+        let key = path.collision_key();
+        let folders = key.match_indices('/').map(|(end, _)| &key[..end]);
+        let inside = format!("{key}/");
+        let below =
+            self.by_key.range(inside.clone()..).next().filter(|(other, _)| other.starts_with(&inside));
+        let here = folders.chain([key.as_str()]).find_map(|name| self.by_key.get(name));
+        if let Some(other) = here.or(below.map(|(_, path)| path)) {
+            return Err(other.clone());
         }
+        self.by_key.insert(key, path.clone());
+        Ok(())
     }
 }
 
@@ -345,6 +349,10 @@ mod tests {
             ("Ὀδυσσεύς", "ὈΔΥΣΣΕΎΣ"),
             ("ŉ", "ʼN"),
             ("ı", "I"),
+            // A file where the other has a folder, in both orders.
+            ("a/b/c", "a"),
+            ("A/B", "a/b/c"),
+            ("caf\u{e9}/x", "cafe\u{301}"),
         ];
         for (a, b) in pairs {
             let mut set = PathSet::default();
@@ -353,7 +361,7 @@ mod tests {
             assert_eq!(set.insert(&b), Err(a.clone()), "{a} {b}");
         }
         let mut set = PathSet::default();
-        for different in ["a", "b", "a/b", "ab"] {
+        for different in ["a", "b", "c/d", "c/e", "ab", "a.d/x", "c-/x"] {
             assert_eq!(set.insert(&RelPath(different.to_owned())), Ok(()));
         }
     }
