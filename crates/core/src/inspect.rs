@@ -186,10 +186,11 @@ pub fn inspect(reading: Reading, facts: FolderFacts, bytes: &dyn FileBytes) -> I
         execution: ManifestState::Absent,
         fumehood: ManifestState::Absent,
     };
-    // A SKILL.md that is refused as a file is met twice, when it is read and when the folder is listed.
-    let mut listing = core::mem::take(&mut inspection.facts.diagnostics);
-    listing.retain(|finding| !inspection.diagnostics.contains(finding));
-    inspection.diagnostics.append(&mut listing);
+    // A SKILL.md that is a FIFO was met by whoever read it and by whoever listed the folder; once is enough.
+    let mut of_folder = core::mem::take(&mut inspection.facts.diagnostics);
+    let said = &inspection.diagnostics;
+    of_folder.retain(|new| !said.iter().any(|old| (old.code, &old.path) == (new.code, &new.path)));
+    inspection.diagnostics.append(&mut of_folder);
     note_size(&mut inspection);
     inspection.execution = read_execution(&mut inspection, bytes);
     inspection.fumehood = read_fumehood(&mut inspection, bytes);

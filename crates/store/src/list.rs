@@ -1,7 +1,11 @@
 //! The files of one skill on disk, within limits, with a finding for everything that is left out.
 
+use std::collections::BTreeMap;
+
 use fumehood_core::inspect::{FileFact, FolderFacts};
-use fumehood_core::limits::{LISTED_DEPTH_MAX, LISTED_DIRECTORIES_MAX, LISTED_ENTRIES_MAX, LISTED_FILES_MAX};
+use fumehood_core::limits::{
+    LISTED_DEPTH_MAX, LISTED_DIRECTORIES_MAX, LISTED_ENTRIES_MAX, LISTED_FILES_MAX, LISTED_FINDINGS_MAX,
+};
 use fumehood_core::path::{PathError, PathReason};
 use fumehood_core::{Code, Diagnostic, PathSet, RelPath, Shown};
 
@@ -28,8 +32,8 @@ pub(crate) fn list(root: &Dir) -> FolderFacts {
     facts
 }
 
-/// Sorts the files, notes a SKILL.md among them that is none, and refuses every file that cannot stand beside another
-/// on some system. The same for every kind of folder.
+/// Sorts the files, notes a SKILL.md among them that is none, refuses every file that cannot stand beside another on
+/// some system, and shortens what was found. The same for every kind of folder.
 pub(crate) fn judge_paths(facts: &mut FolderFacts) {
     facts.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     for path in facts.files.iter().map(|file| &file.path) {
@@ -46,6 +50,23 @@ pub(crate) fn judge_paths(facts: &mut FolderFacts) {
             facts.diagnostics.push(finding);
             facts.refused += 1;
         }
+    }
+    shorten(&mut facts.diagnostics);
+}
+
+/// Keeps the first findings of each code, so that a verdict never depends on one that was dropped.
+fn shorten(findings: &mut Vec<Diagnostic>) {
+    let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
+    findings.retain(|finding| {
+        let count = counts.entry(finding.code).or_default();
+        *count += 1;
+        *count <= LISTED_FINDINGS_MAX
+    });
+    let dropped: usize = counts.values().map(|count| count.saturating_sub(LISTED_FINDINGS_MAX)).sum();
+    if dropped > 0 {
+        let message =
+            format!("{dropped} more findings are not shown; {LISTED_FINDINGS_MAX} of each code are");
+        findings.push(Diagnostic::new(Code::FilesNotListed, message));
     }
 }
 

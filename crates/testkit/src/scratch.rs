@@ -11,8 +11,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use rustix::fs::{CWD, Mode};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 /// An empty folder, removed at the end. Everything is named relative to it, and parents are made as needed.
@@ -20,6 +22,8 @@ use tempfile::TempDir;
 pub struct Scratch {
     _folder: TempDir,
     path: PathBuf,
+    /// Chains of folders too deep for whoever removes a tree by going down.
+    chains: Mutex<Vec<PathBuf>>,
 }
 
 /// A SKILL.md that is conformant in a folder called `name`.
@@ -46,7 +50,7 @@ impl Scratch {
 
     fn of(folder: TempDir) -> Self {
         let path = folder.path().canonicalize().unwrap();
-        Self { _folder: folder, path }
+        Self { _folder: folder, path, chains: Mutex::default() }
     }
 
     /// The folder, with links resolved.
@@ -88,6 +92,18 @@ impl Scratch {
         folder
     }
 
+    /// A folder, and in it this many folders called `d`, each in the one before.
+    pub fn chain(&self, path: impl AsRef<Path>, depth: usize) -> PathBuf {
+        let top = self.folder(path);
+        self.chains.lock().unwrap().push(top.clone());
+        let mut here = rustix::fs::open(&top, HANDLE, Mode::empty()).unwrap();
+        for _ in 0..depth {
+            rustix::fs::mkdirat(&here, "d", Mode::RWXU).unwrap();
+            here = rustix::fs::openat(&here, "d", HANDLE, Mode::empty()).unwrap();
+        }
+        top
+    }
+
     /// A symbolic link with this text.
     pub fn link(&self, path: impl AsRef<Path>, target: impl AsRef<Path>) -> PathBuf {
         let path = self.ready(path);
@@ -114,9 +130,35 @@ impl Scratch {
         fs::set_permissions(self.at(path), fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    fn ready(&self, path: impl AsRef<Path>) -> PathBuf {
+    /// A path whose parents are made.
+    pub fn ready(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
     }
 }
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for top in self.chains.get_mut().unwrap() {
+            unchain(top);
+        }
+    }
+}
+
+/// Removes a chain from its top: what lies in the first folder is moved up, and the first folder is empty.
+fn unchain(top: &Path) {
+    let Ok(top) = rustix::fs::open(top, HANDLE, Mode::empty()) else { return };
+    let (mut first, mut spare) = ("d", "e");
+    loop {
+        match rustix::fs::renameat(&top, format!("{first}/d"), &top, spare) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => break,
+            Err(error) => panic!("{error}"),
+        }
+        rustix::fs::unlinkat(&top, first, AtFlags::REMOVEDIR).unwrap();
+        std::mem::swap(&mut first, &mut spare);
+    }
+}
+
+const HANDLE: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);

@@ -172,6 +172,17 @@ fn a_manifest_that_was_refused_by_the_folder_is_not_absent() {
     assert_eq!(with(finding(Code::LinkFollowed, "execution.json")), "absent");
 }
 
+#[test]
+fn what_reading_and_listing_both_met_is_said_once() {
+    let pipe = |path: &str| Diagnostic::new(Code::SpecialFile, "").in_file(path);
+    let reading = Reading { skill: None, diagnostics: vec![pipe("SKILL.md")] };
+    let diagnostics = vec![pipe("SKILL.md"), pipe("other"), pipe("third")];
+    let facts = FolderFacts { complete: true, refused: 3, diagnostics, ..FolderFacts::default() };
+    let inspection = inspect(reading, facts, &Files::default());
+    let expected = ["SKILL.md", "other", "third"].map(|path| (Code::SpecialFile, path));
+    assert_eq!(codes(&inspection), expected);
+}
+
 // CHK-055, CHK-103
 #[test]
 fn a_manifest_has_64_kib_at_most() {

@@ -174,7 +174,6 @@ fn links_that_multiply_are_bounded() {
     scratch.file("20/file", "");
     let facts = facts(&scratch);
     assert!(!facts.complete);
-    assert!(facts.diagnostics.len() <= 2 * LISTED_DIRECTORIES_MAX + 2, "{}", facts.diagnostics.len());
     assert_eq!(facts.no_revision(), Some(NoRevision::TooLarge));
 }
 
@@ -296,7 +295,7 @@ fn folders_are_listed_16_levels_deep() {
 
 // What is refused costs memory too: a folder of FIFOs or links ends like a folder of files.
 #[test]
-fn names_are_looked_at_up_to_32768() {
+fn names_are_looked_at_up_to_16384() {
     let scratch = Scratch::for_many();
     let half = LISTED_ENTRIES_MAX / 2 - 1;
     for folder in ["a", "b"] {
@@ -311,6 +310,24 @@ fn names_are_looked_at_up_to_32768() {
     let over = facts(&scratch);
     assert_eq!((over.refused, over.complete), (2 * half, false));
     assert_eq!(over.no_revision(), Some(NoRevision::TooLarge));
+}
+
+// A finding for each of thousands of bad names helps nobody; one of each code is there for the verdicts.
+#[test]
+fn findings_of_one_code_are_kept_up_to_200() {
+    let scratch = Scratch::for_many();
+    for number in 0..LISTED_FINDINGS_MAX {
+        scratch.file(format!(":{number}"), "");
+    }
+    scratch.fifo("pipe");
+    assert_eq!(facts(&scratch).diagnostics.len(), LISTED_FINDINGS_MAX + 1);
+    scratch.file(":more", "");
+    scratch.file(":most", "");
+    let over = facts(&scratch);
+    assert_eq!((over.refused, over.diagnostics.len()), (LISTED_FINDINGS_MAX + 3, LISTED_FINDINGS_MAX + 2));
+    let last = &over.diagnostics[LISTED_FINDINGS_MAX + 1];
+    assert!(last.code == Code::FilesNotListed && last.message.starts_with("2 more"), "{}", last.message);
+    assert!(findings(&over).contains(&(Code::SpecialFile, "pipe")));
 }
 
 // CHK-132: what cannot be listed could be anything, so there is no revision without it.
