@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
 /// An open directory.
@@ -163,6 +163,15 @@ impl Dir {
     /// Which directory this is.
     pub(crate) fn identity(&self) -> Result<Identity, Errno> {
         Ok(Stat::of(&rustix::fs::fstat(&self.fd)?).identity)
+    }
+
+    /// When this directory was made, in seconds and nanoseconds, if the file system remembers.
+    ///
+    /// The number of a directory that is gone is soon another one's; together with this it is not.
+    pub(crate) fn birth(&self) -> Option<(i64, u32)> {
+        let stat = rustix::fs::statx(&self.fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+        let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+        known.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec))
     }
 
     /// Size, identity and times of a name, without following or opening it.

@@ -24,7 +24,7 @@ pub struct TrustedProjects {
 #[serde(deny_unknown_fields)]
 struct Record {
     path: String,
-    /// Device and inode. Text, since inode numbers can exceed TOML's integers.
+    /// Device, inode and time of birth. Text, since inode numbers can exceed TOML's integers.
     identity: String,
 }
 
@@ -133,7 +133,11 @@ fn record_of(project: &Path) -> Result<Record, TrustError> {
         .into_os_string()
         .into_string()
         .map_err(|_| TrustError::Project("has a path that is not UTF-8"))?;
-    Ok(Record { path, identity: identity.to_string() })
+    let identity = match dir.birth() {
+        Some((seconds, nanoseconds)) => format!("{identity}@{seconds}.{nanoseconds:09}"),
+        None => identity.to_string(),
+    };
+    Ok(Record { path, identity })
 }
 
 /// Held while the file is read and replaced, so that two commands at once lose nothing.

@@ -94,6 +94,11 @@ impl World {
         fs::rename(self.path(from), self.path(to)).expect("a move");
     }
 
+    /// Removes a folder and everything in it.
+    pub fn remove(&self, below: &str) {
+        fs::remove_dir_all(self.path(below)).unwrap_or_else(|error| panic!("{below}: {error}"));
+    }
+
     /// Whether there is something of that name.
     pub fn has(&self, below: &str) -> bool {
         self.path(below).symlink_metadata().is_ok()

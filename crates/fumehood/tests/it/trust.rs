@@ -1,5 +1,7 @@
 //! A project's skills: inert until a person at a terminal trusts the project, and what makes that lapse.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use fumehood_testkit::{Answer, Call, World, skill};
 use serde_json::Value;
 
@@ -182,6 +184,30 @@ fn another_folder_at_the_same_path_is_not_trusted() {
     world.rename("project", "second");
     world.rename("moved", "project");
     assert_eq!(project_sources(&world.call().within("project").json(["list"]))[0].1, "active");
+}
+
+#[test]
+fn a_folder_made_anew_is_not_trusted_even_with_the_old_number() {
+    let world = project();
+    trust(&world, "project");
+    // Many file systems give the number of a folder that is gone to a later one; those that do not pass this anyway.
+    let number = |world: &World| world.path("project").metadata().unwrap().ino();
+    let old = number(&world);
+    world.remove("project");
+    for attempt in 0..500 {
+        world.folder("project");
+        if number(&world) == old {
+            break;
+        }
+        world.rename("project", &format!("other-{attempt}"));
+    }
+    world.folder("project/.git");
+    world.add("project/.agents/skills", &skill("xylophone-three"));
+    let call = world.call().within("project");
+    assert_eq!(project_sources(&call.json(["list"]))[0], ("project-agents", "inert", 1));
+    // A yes counts for the new one.
+    trust(&world, "project");
+    assert_eq!(project_sources(&call.json(["list"]))[0].1, "active");
 }
 
 #[test]

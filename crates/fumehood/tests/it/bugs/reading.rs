@@ -229,17 +229,12 @@ fn a25_an_import_line_is_no_skill() {
     world.add("shared", &skill("shared").description("Imported."));
     let listed = listed(&world, "skills");
     assert_eq!((verdicts(&listed), &listed["description"]), ((false, false), &"".into()));
-    let everything =
-        [world.run(["list", "skills"]), world.run(["show", "skills/x"]), world.run(["check", "skills"])];
-    for answer in everything {
-        assert!(!answer.text().contains("Imported.") && !answer.text().contains("@.."), "{}", answer.text());
+    for arguments in [&["list", "skills"][..], &["show", "skills/x"], &["check", "skills"]] {
+        let answer = world.run(arguments).text();
+        assert!(!answer.contains("Imported.") && !answer.contains("@.."), "{answer}");
     }
-    let imported = listed_text_of_the_import(&world);
-    assert!(imported.contains("Imported."), "the imported text would be seen: {imported}");
-}
-
-fn listed_text_of_the_import(world: &fumehood_testkit::World) -> String {
-    world.run(["list", "shared"]).text()
+    // The positive control: where it stands, the imported text is seen.
+    assert!(world.run(["list", "shared"]).text().contains("Imported."));
 }
 
 // anthropics/claude-code 2.1.186 and 2.1.77: malformed frontmatter fails in silence, and the validator is another program.
