@@ -3,7 +3,7 @@
 use super::{Report, narrow};
 use crate::code::Code;
 use crate::diagnostic::Place;
-use crate::shown::{Shown, is_hidden};
+use crate::shown::{Shown, all_bytes, is_hidden};
 use crate::yaml::Entry;
 
 /// Notes features of other hosts that the body or the frontmatter uses: text here, instructions there.
@@ -33,7 +33,7 @@ pub(super) fn warn_of_hidden_text(text: &str, report: &mut Report<'_>) {
     let is_ordinary =
         |c| matches!(c, '\n' | '\r' | '\t' | '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     // Most files are plain text, which one pass over the bytes tells.
-    if text.bytes().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
+    if all_bytes(text, |byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
         return;
     }
     let text = text.trim_start_matches('\u{feff}');
