@@ -92,12 +92,12 @@ impl RelPath {
         }
     }
 
-    /// This path with one more component.
+    /// This path with more behind it: one component, or several joined by `/`.
     ///
     /// # Errors
-    /// [`PathError`] when the component or the whole is refused.
-    pub fn join(&self, component: &str) -> Result<Self, PathError> {
-        Self::parse(&format!("{}/{component}", self.0))
+    /// [`PathError`] when a component or the whole is refused.
+    pub fn join(&self, below: &str) -> Result<Self, PathError> {
+        Self::parse(&format!("{}/{below}", self.0))
     }
 
     /// The text.
