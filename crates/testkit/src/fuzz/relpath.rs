@@ -10,7 +10,7 @@ use super::{assert_showable, text_of};
 /// Each line is a path, and a set takes them in order.
 pub fn relpath(bytes: &[u8]) {
     let mut set = PathSet::default();
-    let mut taken: Vec<RelPath> = Vec::new();
+    let mut taken: Vec<Taken> = Vec::new();
     for line in text_of(bytes).split('\n') {
         let path = match RelPath::parse(line) {
             Ok(path) => path,
@@ -20,12 +20,19 @@ pub fn relpath(bytes: &[u8]) {
             }
         };
         assert_plain(&path, line);
-        assert_key_is_stable(&path);
+        let key = path.collision_key();
+        assert_key_is_stable(&path, &key);
         if taken.len() < COMPARED_MAX {
-            assert_joins(&path, &taken);
-            assert_set_takes(&mut set, &path, &mut taken);
+            assert_joins(&path, taken.last().map_or(&path, |last| &last.path));
+            assert_set_takes(&mut set, Taken { path, key }, &mut taken);
         }
     }
+}
+
+/// A path in the set, and its key.
+struct Taken {
+    path: RelPath,
+    key: String,
 }
 
 /// Every pair of paths is compared, so only so many are.
@@ -50,10 +57,9 @@ fn assert_plain(path: &RelPath, text: &str) {
     assert_eq!(Some(path.file_name()), path.components().last());
 }
 
-fn assert_key_is_stable(path: &RelPath) {
-    let key = path.collision_key();
+fn assert_key_is_stable(path: &RelPath, key: &str) {
     // A key need not be a path: full-width letters, which a path may hold, become the plain ones, which it may not.
-    if let Ok(folded) = RelPath::parse(&key) {
+    if let Ok(folded) = RelPath::parse(key) {
         assert_eq!(folded.collision_key(), key, "{path:?}");
     }
     for other in [path.as_str().to_uppercase(), path.as_str().to_lowercase()] {
@@ -63,12 +69,10 @@ fn assert_key_is_stable(path: &RelPath) {
     }
 }
 
-fn assert_joins(path: &RelPath, taken: &[RelPath]) {
-    for below in taken.iter().chain([path]) {
-        if let Ok(joined) = path.join(below.as_str()) {
-            assert_eq!(joined.as_str(), format!("{path}/{below}"));
-            assert_plain(&joined, joined.as_str());
-        }
+fn assert_joins(path: &RelPath, below: &RelPath) {
+    if let Ok(joined) = path.join(below.as_str()) {
+        assert_eq!(joined.as_str(), format!("{path}/{below}"));
+        assert_plain(&joined, joined.as_str());
     }
     for climbing in ["..", ".", "", "/x", "../x", "x/../../y", "a\\b"] {
         assert!(path.join(climbing).is_err(), "{path} joined {climbing:?}");
@@ -76,19 +80,23 @@ fn assert_joins(path: &RelPath, taken: &[RelPath]) {
 }
 
 /// One file, or a file where the other has a folder.
-fn collide(a: &RelPath, b: &RelPath) -> bool {
-    let (a, b) = (a.collision_key(), b.collision_key());
-    a == b || a.starts_with(&format!("{b}/")) || b.starts_with(&format!("{a}/"))
+fn collide(a: &str, b: &str) -> bool {
+    let is_inside = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+    a == b || is_inside(a, b) || is_inside(b, a)
 }
 
-fn assert_set_takes(set: &mut PathSet, path: &RelPath, taken: &mut Vec<RelPath>) {
-    let earlier: Vec<_> = taken.iter().filter(|other| collide(other, path)).cloned().collect();
-    match set.insert(path) {
-        Ok(()) => assert!(earlier.is_empty(), "a set took {path:?} beside {earlier:?}"),
-        Err(other) => assert!(earlier.contains(&other), "{path:?} does not collide with {other:?}"),
-    }
-    if earlier.is_empty() {
-        taken.push(path.clone());
-    }
+fn assert_set_takes(set: &mut PathSet, next: Taken, taken: &mut Vec<Taken>) {
+    let Taken { path, key } = &next;
+    let mut earlier = taken.iter().filter(|other| collide(&other.key, key)).map(|other| &other.path);
+    let verdict = set.insert(path);
     assert!(set.insert(path).is_err(), "a set took {path:?} twice");
+    match verdict {
+        Ok(()) => {
+            assert_eq!(earlier.next(), None, "a set took {path:?} beside it");
+            taken.push(next);
+        }
+        Err(other) => {
+            assert!(earlier.any(|path| *path == other), "{path:?} does not collide with {other:?}");
+        }
+    }
 }
