@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use fumehood_core::name::slug;
 use fumehood_core::skill::Reading;
 use fumehood_core::{Code, Diagnostic};
 
@@ -197,7 +196,6 @@ fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
         AnyFolder::Disk(folder) => (folder.path().to_path_buf(), None),
         AnyFolder::Memory(folder) => (PathBuf::from(folder.location()), Some(folder.clone())),
     };
-    let fallback = || slug(folder.directory_name()).unwrap_or_else(|| folder.directory_name().to_owned());
     match skill {
         Some(skill) => CatalogEntry {
             description: skill.catalogue_description().to_owned(),
@@ -213,7 +211,7 @@ fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
             qualified: false,
         },
         None => CatalogEntry {
-            name: fallback(),
+            name: folder.fallback_name(),
             declared_name: None,
             description: String::new(),
             source,

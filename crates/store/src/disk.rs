@@ -30,8 +30,12 @@ impl DiskFolder {
     /// `E_SOURCE_UNREADABLE` if the system says no.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let named_file = path.file_name().is_some_and(|name| is_skill_md(name.as_encoded_bytes()));
+        let is_other_file = !named_file && path.is_file();
         let path = if named_file && !path.is_dir() { path.parent().unwrap_or(path) } else { path };
-        let not_found = FileError { code: Code::SkillNotFound, message: "there is no folder at this path" };
+        if is_other_file {
+            return Err(FileError { code: Code::SkillNotFound, message: "this is a file, and no SKILL.md" });
+        }
+        let not_found = FileError { code: Code::SkillNotFound, message: "there is nothing at this path" };
         let refused = FileError {
             code: Code::SourceUnreadable,
             message: "the operating system refused to open this folder",
@@ -49,7 +53,7 @@ impl DiskFolder {
             message: "the operating system refused to list this folder",
         })?;
         Self::from_entries(dir, path, &entries)
-            .ok_or(FileError { code: Code::SkillMdMissing, message: "the folder holds no SKILL.md" })
+            .ok_or(FileError { code: Code::SkillMdMissing, message: "there is no SKILL.md in this folder" })
     }
 
     /// The folder as a skill, if one of its entries is a SKILL.md.

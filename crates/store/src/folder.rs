@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fumehood_core::inspect::{FileBytes, FileFact, FolderFacts};
 use fumehood_core::limits::SKILL_MD_BYTES_MAX;
+use fumehood_core::name::slug;
 use fumehood_core::skill::{self, Found, Reading};
 use fumehood_core::{Code, Coded, Diagnostic, RelPath};
 
@@ -21,10 +22,15 @@ pub trait Folder {
     /// The folder's own name, which the skill's name should equal. Lossy where it is not UTF-8.
     fn directory_name(&self) -> &str;
 
+    /// The name of a skill that has none of its own: the folder's, made to fit as a catalogue's name where it can be.
+    fn fallback_name(&self) -> String {
+        slug(self.directory_name()).unwrap_or_else(|| self.directory_name().to_owned())
+    }
+
     /// Where it is, for people.
     fn location(&self) -> String;
 
-    /// SKILL.md: at most one byte more than a SKILL.md may have.
+    /// SKILL.md, at most 1 MiB; a larger one is refused with a finding.
     fn skill_md(&self) -> SkillMd;
 
     /// The files, in byte order of their paths.

@@ -64,14 +64,17 @@ impl Settings {
             |message: String| SettingsError { path: path.clone(), message, code: Code::ConfigInvalid };
         let text = match std::fs::File::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(invalid(error.to_string())),
+            Err(error) => {
+                let message = format!("cannot be opened: {}", error.kind());
+                return Err(SettingsError { path, message, code: Code::StateUnavailable });
+            }
             Ok(file) => {
                 check_unwritable(&home.config)?;
                 read_private(&file, &path)?
             }
         };
-        let file: File =
-            toml::from_str(&text).map_err(|error| invalid(Shown::block(&error.to_string()).to_string()))?;
+        let file: File = toml::from_str(&text)
+            .map_err(|error| invalid(Shown::block(error.to_string().trim_end()).to_string()))?;
         if file.sources.len() > SOURCES_MAX {
             return Err(invalid(format!("more than {SOURCES_MAX} sources")));
         }

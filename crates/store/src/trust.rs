@@ -53,7 +53,7 @@ impl TrustedProjects {
     /// Reads the record; a missing file means that no project is trusted.
     ///
     /// # Errors
-    /// [`TrustError`] if the file is there and cannot be believed. Callers treat that as "no project is trusted".
+    /// [`TrustError`] if the file is there and cannot be believed. Callers stop: nothing is listed until it is mended.
     pub fn read(home: &Home) -> Result<Self, TrustError> {
         let path = home.state.join(FILE_NAME);
         if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
@@ -185,7 +185,8 @@ impl Coded for TrustError {
     fn code(&self) -> Code {
         match self {
             Self::Home(error) => error.code(),
-            Self::Unusable(_) | Self::Full => Code::StateUnavailable,
+            Self::Unusable(_) => Code::StateUnavailable,
+            Self::Full => Code::TrustFull,
             Self::Project(_) => Code::SourceMissing,
         }
     }

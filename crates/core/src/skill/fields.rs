@@ -77,7 +77,7 @@ pub fn fields_page() -> String {
     use core::fmt::Write as _;
     let mut page = String::from(
         "# Frontmatter fields\n\n\
-         Printed from the table in `crates/core/src/skill/fields.rs` (`UPDATE=1 cargo test -p fumehood-core` rewrites\n\
+         Printed from the table in `crates/core/src/skill/fields.rs` (`UPDATE=1 cargo test -p fumehood-core fields_page_is_current` rewrites\n\
          it). Standard fields are read and checked. Fields of other hosts are kept in order, shown, and have no effect.\n\
          Any other field is kept and noted as unknown.\n\n\
          | field | whose | meaning |\n|---|---|---|\n",
@@ -238,6 +238,10 @@ fn check_metadata(entry: &Entry, report: &mut Report<'_>) {
 fn allowed_tools_of(entry: Option<&Entry>, rescue: Rescue, report: &mut Report<'_>) -> AllowedTools {
     // X-01: what could not be read as written declares nothing, which is not the same as saying nothing.
     if rescue != Rescue::None {
+        let message = "not believed, because the frontmatter is broken YAML; it counts as an empty list";
+        if let Some(entry) = entry {
+            report.add(Code::AllowedToolsMalformed, message, Some(entry.value.place));
+        }
         return AllowedTools::Declared(Vec::new());
     }
     let Some(entry) = entry else { return AllowedTools::Absent };

@@ -185,7 +185,7 @@ fn hidden_text_is_pointed_at_and_ordinary_joiners_are_not() {
     }
     let reading = read_as("---\nname: x\ndescription: \"a\u{200b}\u{200b}\"\n---\n", "x");
     assert_eq!(reading.diagnostics[0].place, Some(Place { line: 3, column: 16 }));
-    assert!(reading.diagnostics[0].message.starts_with("2 hidden characters"));
+    assert!(reading.diagnostics[0].message.starts_with("2 hidden characters, the first is \\u{200b}"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 use super::check::{inspection_of, name_of};
 use super::{Host, Opened};
 use crate::fault::Fault;
-use crate::report::{ChangedFile, DiffReport, DiffSide, FileOut, LineChange, SCHEMA_VERSION};
+use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange, SCHEMA_VERSION};
 
 impl Host {
     /// Compares two skills as they are now, from two captures.
@@ -53,13 +53,8 @@ fn capture_fault(error: &CaptureError, location: &str) -> Fault {
     Fault::new(error.code(), format!("{}: {error}", fumehood_core::Shown::inline(location)), advice)
 }
 
-fn out((path, file): (&RelPath, &SnapshotFile)) -> FileOut {
-    FileOut {
-        path: path.to_string(),
-        size: file.size(),
-        sha256: Some(file.sha256().to_string()),
-        link: false,
-    }
+fn out((path, file): (&RelPath, &SnapshotFile)) -> DiffFile {
+    DiffFile { path: path.to_string(), size: file.size(), sha256: file.sha256().to_string() }
 }
 
 fn changed_file((path, old, new): (&RelPath, &SnapshotFile, &SnapshotFile)) -> ChangedFile {

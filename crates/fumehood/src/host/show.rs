@@ -114,8 +114,10 @@ impl Host {
             Ok(())
         })?;
         let length = bytes.len();
+        // A NUL is a character to Unicode and to nobody else.
         let (text, base64) = match String::from_utf8(bytes) {
-            Ok(text) => (Some(text), None),
+            Ok(text) if !text.contains('\0') => (Some(text), None),
+            Ok(binary) => (None, Some(base64::engine::general_purpose::STANDARD.encode(binary))),
             Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
         };
         let path = file.to_owned();
@@ -224,14 +226,18 @@ fn undeclared(folder: &dyn Folder, inspection: &Inspection) -> Vec<UndeclaredScr
 fn file_fault(error: &FileError, path: &RelPath, folder: &dyn Folder) -> Fault {
     let message = format!("{}: {error}", Shown::inline(path.as_str()));
     if error.code != Code::FileNotFound {
-        return Fault::new(error.code, message, "choose another file; `fumehood show` lists them");
+        let advice = match error.code {
+            Code::FileUnreadable => "change its permissions, or run as somebody who may read it",
+            _ => "choose another file; `fumehood show` lists them",
+        };
+        return Fault::new(error.code, message, advice);
     }
     let wanted = path.file_name();
     let facts = folder.facts();
     let near = facts.files.iter().map(|file| file.path.as_str()).filter(|other| {
         other.starts_with(path.as_str())
             || other.ends_with(path.as_str())
-            || other.rsplit('/').next() == Some(wanted)
+            || other.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
     });
     let near: Vec<_> = near.take(NEAR_MAX).collect();
     let advice = match near.as_slice() {

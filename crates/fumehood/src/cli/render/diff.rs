@@ -7,7 +7,7 @@ use fumehood_core::Shown;
 
 use super::shown_path;
 use crate::cli::output::{BOLD, ERROR, GOOD, RESET};
-use crate::report::{ChangedFile, DiffReport, DiffSide, FileOut, LineChange};
+use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange};
 
 pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
     side(text, "before", &report.before);
@@ -16,7 +16,7 @@ pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
         let _ = writeln!(text, "Identical: every path and every byte.");
         return;
     }
-    let mut whole = |style: &str, word: &str, file: &FileOut| {
+    let mut whole = |style: &str, word: &str, file: &DiffFile| {
         let path = Shown::inline(&file.path).at_most(1024);
         let _ = writeln!(text, "{style}{word}{RESET}  {path}  {} bytes", file.size);
     };
@@ -52,10 +52,11 @@ fn changed(text: &mut String, file: &ChangedFile) {
             "removed" => (ERROR, '-'),
             _ => ("", ' '),
         };
-        let number = line.after.or(line.before).unwrap_or(0);
+        let number = |line: Option<usize>| line.map_or_else(String::new, |line| line.to_string());
+        let (before, after) = (number(line.before), number(line.after));
         // A line is cut only far beyond what a terminal shows; the JSON form has all of it.
         let content = Shown::inline(&line.text).at_most(LINE_CHARS_MAX);
-        let _ = writeln!(text, "  {number:>5} {style}{sign} {content}{RESET}");
+        let _ = writeln!(text, "  {before:>5} {after:>5} {style}{sign} {content}{RESET}");
         last = Some(line);
     }
 }
