@@ -201,6 +201,7 @@ codes! {
     HardLinked "N_HARD_LINKED" Invalid false "A file has other names on this disk, so it can change without its folder changing."
     SkillTooLarge "W_SKILL_TOO_LARGE" TooLarge false "The skill is above 512 files or 16 MiB: listed and shown, but without a revision it cannot run."
     FilesNotListed "W_FILES_NOT_LISTED" TooLarge false "The skill has more entries or deeper folders than are listed."
+    NoRevision "E_NO_REVISION" Invalid false "The skill can have no revision: it is too large, or an entry of it was refused."
     SnapshotChanged "E_SNAPSHOT_CHANGED" Conflict true "The skill changed while it was read."
     GitSkipped "N_GIT_SKIPPED" Invalid false "The skill folder is a git repository; its .git is neither listed nor part of the revision."
     NestedSkill "N_NESTED_SKILL" Invalid false "A SKILL.md below another skill counts as a supporting file."
@@ -242,6 +243,7 @@ codes! {
     FieldUnknown "N_FIELD_UNKNOWN" Invalid false "A field outside the standard was kept and has no effect."
     HostField "N_HOST_FIELD_NOT_ENFORCED" Invalid false "A field that another host acts on was kept; fumehood does not enforce it."
     HostFeature "N_HOST_FEATURE" Invalid false "The body uses another host's features; the text is kept and nothing is expanded or run."
+    HiddenText "W_HIDDEN_TEXT" Invalid false "SKILL.md holds characters that a reader cannot see or that turn text round; a model reads them."
     AllowedToolsForm "N_ALLOWED_TOOLS_FORM" Invalid false "allowed-tools is a list or has commas where the standard has one space-separated string."
     AllowedToolsMalformed "W_ALLOWED_TOOLS_MALFORMED" Invalid false "allowed-tools could not be read; it counts as an empty list."
     HostTools "N_HOST_TOOLS" Invalid false "The skill names tools of its host in allowed-tools; a request, never a grant."
@@ -254,6 +256,8 @@ codes! {
     ToolNameLong "W_TOOL_NAME_LONG" TooLarge false "A tool name is longer than 48 characters; some clients add a prefix and cut at 64."
     ToolNameTooLong "E_TOOL_NAME_TOO_LONG" TooLarge false "The tool name would be longer than 64 characters; names are never shortened."
     ToolDuplicate "E_SKILL_TOOL_DUPLICATE" Conflict false "One skill declares two tools of one name."
+    NotLoadable "E_SKILL_NOT_LOADABLE" Invalid false "What was asked for needs a loadable skill."
+    NotConformant "E_SKILL_NOT_CONFORMANT" Invalid false "What was asked for needs a conformant skill."
     ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
 
     // JSON.

@@ -154,16 +154,16 @@ impl Inspection {
     pub fn execution_bars(&self) -> Vec<(Code, &'static str)> {
         let mut bars = vec![(Code::ExecutionUnavailable, "this version of fumehood has no runner")];
         if !self.is_loadable() {
-            bars.push((Code::SkillNotFound, "the skill is not loadable"));
+            bars.push((Code::NotLoadable, "the skill is not loadable"));
         } else if !self.is_conformant() {
-            bars.push((Code::NameInvalid, "a skill that runs must be conformant"));
+            bars.push((Code::NotConformant, "a skill that runs must be conformant"));
         }
         match self.facts.no_revision() {
             Some(NoRevision::TooLarge) => {
-                bars.push((Code::SkillTooLarge, "the skill is too large for a revision"));
+                bars.push((Code::NoRevision, "the skill is too large for a revision"));
             }
             Some(NoRevision::Refused) => {
-                bars.push((Code::LinkRefused, "a refused entry keeps the skill from a revision"));
+                bars.push((Code::NoRevision, "a refused entry keeps the skill from a revision"));
             }
             None => {}
         }

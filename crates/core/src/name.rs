@@ -5,6 +5,7 @@ use core::fmt;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::code::{Code, Coded};
+use crate::shown::is_hidden;
 
 /// A conformant skill name: 1 to 64 characters of `a-z`, `0-9` and `-`, no hyphen at either end, none doubled.
 ///
@@ -92,7 +93,8 @@ impl ToolName {
 /// The name under which a catalogue lists a skill whose declared name breaks the rule, or `None` if nothing is left.
 ///
 /// NFKC, lower case, every run of other characters one hyphen, at most 64 characters. Letters and digits of any
-/// script stay, so that such a skill can be told apart and looked up; it is still not conformant.
+/// script stay, but for those that cannot be seen, so that such a skill can be told apart and looked up; it is still not
+/// conformant.
 pub fn slug(declared: &str) -> Option<String> {
     let mut slug = String::new();
     let mut length = 0;
@@ -100,7 +102,7 @@ pub fn slug(declared: &str) -> Option<String> {
         if length == SKILL_NAME_CHARS_MAX {
             break;
         }
-        if c.is_alphanumeric() {
+        if c.is_alphanumeric() && !is_hidden(c) {
             slug.push(c);
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
@@ -208,6 +210,9 @@ mod tests {
             ("../../etc/x", Some("etc-x")),
             ("!!", None),
             ("", None),
+            // Found by the fuzzer: fillers are letters to Unicode and nothing to the eye.
+            ("\u{3164}", None),
+            ("\u{ffa0}a\u{115f}b\u{1160}", Some("a-b")),
         ];
         for (declared, expected) in cases {
             assert_eq!(slug(declared).as_deref(), expected, "{declared:?}");

@@ -52,6 +52,9 @@ impl<'a> Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.text.len() <= self.chars_max && all_bytes(self.text, |byte| matches!(byte, b' '..=b'~')) {
+            return f.write_str(self.text);
+        }
         let mut previous = ' ';
         let mut chars = self.text.chars();
         for c in chars.by_ref().take(self.chars_max) {
@@ -63,6 +66,12 @@ impl fmt::Display for Shown<'_> {
             cut => write!(f, "… (+{cut} characters)"),
         }
     }
+}
+
+/// Whether every byte is one of these. Nearly every text is, so this looks at all bytes of a piece before it decides,
+/// which the compiler turns into many at a time.
+pub(crate) fn all_bytes(text: &str, is_one: impl Fn(u8) -> bool) -> bool {
+    text.as_bytes().chunks(256).all(|piece| piece.iter().fold(true, |all, byte| all & is_one(*byte)))
 }
 
 /// Whether a character is invisible, or changes how others are laid out, in most terminals.

@@ -87,12 +87,13 @@ impl Reading {
 /// Whether a finding means that the folder does not follow the Agent Skills standard.
 pub fn breaks_conformance(code: Code) -> bool {
     match code {
-        // The standard knows neither the manifests, nor links, nor any limit on files.
+        // The standard knows neither the manifests, nor any limit on files, nor what a reader can see.
         Code::ExecutionManifest
         | Code::FumehoodManifest
         | Code::DeclaredFile
         | Code::ToolNameLong
         | Code::ToolNameTooLong
+        | Code::HiddenText
         | Code::SkillTooLarge
         | Code::FilesNotListed
         | Code::SnapshotChanged => false,
@@ -119,6 +120,7 @@ fn read_into(bytes: &[u8], found: Found<'_>, report: &mut Report<'_>) -> Option<
     let parts = split::split(text, report)?;
     let block = rescue::parse_block(&parts, report)?;
     let read = fields::read(&block, found.directory, report)?;
+    body::warn_of_hidden_text(text, report);
     body::note_host_features(&text[parts.body.clone()], parts.body_line, &block.entries, report);
     Some(SkillText {
         name: read.name,
@@ -142,7 +144,9 @@ fn decode<'t>(bytes: &'t [u8], report: &mut Report<'_>) -> Option<&'t str> {
         );
         return None;
     }
-    if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
+    // `contains` looks at many bytes at a time, and nearly every file is without.
+    if bytes.contains(&0) {
+        let offset = bytes.iter().position(|byte| *byte == 0).unwrap_or_default();
         let place = place_of_offset(bytes, offset);
         report.add(Code::SkillMdNul, "the file holds a NUL byte; is it really text?", Some(place));
         return None;

@@ -1,7 +1,7 @@
 //! Bounded YAML: a tree of text, lists and maps, with positions, or a reason.
 //!
 //! The grammar is `granit-parser`'s. What would let two readers disagree is refused here: duplicate keys, anchors,
-//! aliases, tags, directives, a second document, keys that are no scalars. Scalars stay text as written; what a
+//! aliases, tags, directives, a second document, keys that are no scalars, lone carriage returns. Scalars stay text as written; what a
 //! plain scalar means (`true`, `3000`) is decided by whoever asks, so `name: 3000` is the name "3000".
 
 use core::fmt;
@@ -76,6 +76,8 @@ pub enum YamlErrorKind {
     KeyNotScalar,
     /// A second document.
     SecondDocument,
+    /// A carriage return that no line feed follows. YAML ends a line there, and most other readers of text do not.
+    CarriageReturn,
 }
 
 /// Reads exactly one document. An empty text is the empty scalar.
@@ -85,6 +87,9 @@ pub enum YamlErrorKind {
 /// # Errors
 /// [`YamlError`] with the place in `text`.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
+    if let Some(place) = lone_carriage_return(text) {
+        return Err(YamlError { kind: YamlErrorKind::CarriageReturn, place });
+    }
     let options = granit_parser::options! {
         disallow_directives: true,
         flow_nesting_limit: YAML_DEPTH_MAX + 1,
@@ -180,6 +185,14 @@ fn unique(entries: Vec<Entry>) -> Result<Vec<Entry>, YamlError> {
         Some(pair) => Err(YamlError { kind: YamlErrorKind::DuplicateKey, place: pair[1].1 }),
         None => Ok(entries),
     }
+}
+
+fn lone_carriage_return(text: &str) -> Option<Place> {
+    let is_lone = |offset: &usize| !text[*offset..].starts_with("\r\n");
+    let offset = text.match_indices('\r').map(|(offset, _)| offset).find(is_lone)?;
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Some(position(before.split('\n').count(), before[line_start..].chars().count()))
 }
 
 fn translate(error: &ScanError) -> YamlError {
@@ -304,6 +317,9 @@ impl fmt::Display for YamlError {
             ),
             YamlErrorKind::KeyNotScalar => f.write_str("a key is a list or a map"),
             YamlErrorKind::SecondDocument => f.write_str("a second YAML document starts here"),
+            YamlErrorKind::CarriageReturn => {
+                f.write_str("a carriage return stands inside a line, where YAML would end the line")
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use fumehood_core::{Class, Code};
+use fumehood_core::{Class, Code, Shown};
 use serde::Serialize;
 
 use crate::fault::Fault;
@@ -91,11 +91,13 @@ fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
 
 fn trust_project(args: &TrustArgs, out: &Output) -> Result<ExitCode, Fault> {
     let host = host(&args.search)?;
-    let preview = host.preview_project(&args.dir)?;
-    if !args.remove {
+    let report = if args.remove {
+        host.forget_project(&args.dir)?
+    } else {
+        let preview = host.preview_project(&args.dir)?;
         terminal::confirm(&render::trust::question(&preview))?;
-    }
-    let report = host.trust_project(&preview.project, !args.remove)?;
+        host.trust_project(&preview)?
+    };
     done(out, &report, |text| render::trust::answer(text, &report))
 }
 
@@ -117,6 +119,7 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
         home: variable("HOME"),
         state_home: variable("FUMEHOOD_HOME"),
         current,
+        sources: Vec::new(),
         limits: search.limits(),
     }))
 }
@@ -125,13 +128,19 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let wants_json = arguments.iter().any(|argument| argument == "--format=json")
         || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
-    if !error.use_stderr() || !wants_json {
+    if !error.use_stderr() {
         // Nothing can be done about a terminal that is gone.
         let _ = error.print();
-        return ExitCode::from(if error.use_stderr() { Class::Invalid.exit_code() } else { 0 });
+        return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
-    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    let message = fumehood_core::Shown::inline(first).to_string();
+    if !wants_json {
+        // It repeats arguments, and a file's name becomes one through the shell's `*`.
+        return output::usage(&text);
+    }
+    let sentence: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let sentence = sentence.join(" ");
+    let sentence = sentence.trim_start_matches("error: ");
+    let message = Shown::inline(sentence).to_string();
     output::fail(&Fault::new(Code::Usage, message, "see `fumehood help`"), Format::Json)
 }

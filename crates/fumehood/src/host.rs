@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Shown};
 use fumehood_store::{
-    Catalog, CatalogEntry, DiskFolder, Home, LookupError, Settings, Source, SourceStatus, Surroundings,
-    TrustedProjects,
+    AnyFolder, Catalog, CatalogEntry, DiskFolder, FileError, Home, LookupError, Settings, Source,
+    SourceStatus, Surroundings, TrustedProjects,
 };
 
 use crate::fault::Fault;
@@ -31,6 +31,8 @@ pub struct HostOptions {
     pub state_home: Option<PathBuf>,
     /// The current folder.
     pub current: PathBuf,
+    /// Sources of the embedding program. They come before all others.
+    pub sources: Vec<Source>,
     /// How far a search for skills goes.
     pub limits: WalkLimits,
 }
@@ -43,13 +45,14 @@ pub struct HostOptions {
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,
+    sources: Vec<Source>,
     limits: WalkLimits,
 }
 
 impl HostOptions {
     /// No home folder, so no settings, no state and no conventional sources of a person.
     pub fn isolated(current: PathBuf) -> Self {
-        Self { home: None, state_home: None, current, limits: WalkLimits::default() }
+        Self { home: None, state_home: None, current, sources: Vec::new(), limits: WalkLimits::default() }
     }
 }
 
@@ -59,8 +62,8 @@ pub type Progress<'p> = &'p mut dyn FnMut(usize);
 impl Host {
     /// A host for these surroundings.
     pub fn new(options: HostOptions) -> Self {
-        let HostOptions { home, state_home, current, limits } = options;
-        Self { surroundings: Surroundings { home, fumehood_home: state_home, current }, limits }
+        let HostOptions { home, state_home, current, sources, limits } = options;
+        Self { surroundings: Surroundings { home, fumehood_home: state_home, current }, sources, limits }
     }
 
     /// Lists the skills below `roots`, or of all conventional sources if there is none.
@@ -80,7 +83,11 @@ impl Host {
         let sources = if roots.is_empty() {
             self.conventional_sources()?
         } else {
-            roots.iter().map(|root| given(root)).collect::<Result<_, _>>()?
+            roots
+                .iter()
+                .enumerate()
+                .map(|(position, root)| given(position, root))
+                .collect::<Result<_, _>>()?
         };
         Ok(Catalog::build(sources, self.limits, progress))
     }
@@ -94,7 +101,9 @@ impl Host {
             }
             Err(fault) => return Err(fault),
         };
-        Ok(Source::conventional(&settings, &self.surroundings, |project| trusted.contains(project)))
+        let conventional =
+            Source::conventional(&settings, &self.surroundings, |project| trusted.contains(project));
+        Ok(self.sources.iter().cloned().chain(conventional).collect())
     }
 
     fn home(&self) -> Result<Home, Fault> {
@@ -111,14 +120,14 @@ impl Host {
     /// Opens a skill that a person named: by path if there is a `/` in it or it is `.` or `..`, else by name.
     fn open(&self, skill: &str, roots: &[PathBuf]) -> Result<Opened, Fault> {
         if skill.contains('/') || skill == "." || skill == ".." {
-            let folder = open_folder(Path::new(skill))?;
+            let folder = AnyFolder::Disk(open_folder(Path::new(skill))?);
             return Ok(Opened { folder, source: None, shadowed_by: None });
         }
         let catalog = self.catalog(roots, &mut |_| {})?;
         let entry = catalog.find(skill).map_err(|error| lookup_fault(&error, skill, &catalog))?;
         let winner = entry.shadowed_by.and_then(|position| catalog.entries.get(position));
         Ok(Opened {
-            folder: open_folder(&entry.path)?,
+            folder: entry.open().map_err(|error| open_fault(&error, &entry.path))?,
             source: Some(catalog.label(entry).to_owned()),
             shadowed_by: winner.map(|winner: &CatalogEntry| winner.path.to_string_lossy().into_owned()),
         })
@@ -133,31 +142,38 @@ fn trusted(home: &Home) -> Result<TrustedProjects, Fault> {
 
 /// A skill and how it was found.
 struct Opened {
-    folder: DiskFolder,
+    folder: AnyFolder,
     source: Option<String>,
     shadowed_by: Option<String>,
 }
 
 fn open_folder(path: &Path) -> Result<DiskFolder, Fault> {
-    DiskFolder::open(path).map_err(|error| {
-        let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
-        let advice = match error.code {
-            Code::SkillMdMissing => {
-                "name the folder that holds SKILL.md; `fumehood check` searches below a folder"
-            }
-            _ => "check the path",
-        };
-        Fault::new(error.code, message, advice)
-    })
+    DiskFolder::open(path).map_err(|error| open_fault(&error, path))
+}
+
+fn open_fault(error: &FileError, path: &Path) -> Fault {
+    let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
+    let advice = match error.code {
+        Code::SkillMdMissing => {
+            "name the folder that holds SKILL.md; `fumehood check` searches below a folder"
+        }
+        _ => "check the path",
+    };
+    Fault::new(error.code, message, advice)
 }
 
 /// A folder that the person typed: a mistake in it is said at once, before anything is searched.
-fn given(path: &Path) -> Result<Source, Fault> {
+fn given(position: usize, path: &Path) -> Result<Source, Fault> {
     if path.is_dir() {
-        return Ok(Source::given(path));
+        return Ok(numbered(position, path));
     }
     let message = format!("{} is no folder", Shown::inline(&path.to_string_lossy()));
     Err(Fault::new(Code::SourceMissing, message, "check the path"))
+}
+
+/// A typed folder is labelled by its position: with its path in it, a qualified name would be taken for a path.
+fn numbered(position: usize, path: &Path) -> Source {
+    Source { label: format!("root-{}", position + 1), ..Source::given(path) }
 }
 
 fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {
@@ -185,5 +201,40 @@ fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {
             format!("\"{shown}\" is in a project that nobody trusted yet"),
             "a person can trust the project with `fumehood trust-project`",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fumehood_core::RelPath;
+    use fumehood_store::MemoryFolder;
+
+    fn in_memory(directory: &str, description: &str) -> MemoryFolder {
+        let text = format!("---\nname: {directory}\ndescription: {description}\n---\nbody\n");
+        MemoryFolder::new(directory, [(RelPath::parse("SKILL.md").unwrap(), text.into_bytes())])
+    }
+
+    #[test]
+    fn skills_in_memory_are_listed_shown_read_and_compared() {
+        let source =
+            Source::memory("built-in", vec![in_memory("one", "First."), in_memory("two", "Second.")]);
+        let mut options = HostOptions::isolated(PathBuf::from("/"));
+        options.sources.push(source);
+        let host = Host::new(options);
+        let list = host.list(&[], &mut |_| {}).unwrap();
+        let names: Vec<_> = list.skills.iter().map(|skill| skill.qualified_name.as_str()).collect();
+        assert_eq!(names, ["built-in:one", "built-in:two"]);
+        let shown = host.show("one", &[]).unwrap();
+        assert_eq!(
+            (shown.description.as_deref(), shown.source.as_deref()),
+            (Some("First."), Some("built-in"))
+        );
+        assert!(shown.revision.is_some());
+        let cat = host.cat("two", &[], "SKILL.md", ByteRange { offset: 4, length: Some(9) }).unwrap();
+        assert_eq!(cat.text.as_deref(), Some("name: two"));
+        let diff = host.diff("one", "two", &[]).unwrap();
+        assert_eq!((diff.identical, diff.changed.len()), (false, 1));
+        assert_eq!(host.show("three", &[]).unwrap_err().code, Code::SkillNotFound);
     }
 }

@@ -68,7 +68,7 @@ pub struct ListedSkill {
     pub name: String,
     /// The name as its author wrote it.
     pub declared_name: Option<String>,
-    /// `source:name`, which reaches it also when it is shadowed.
+    /// What reaches it also when it is shadowed: `source:name`, or its folder if that stands for a namesake in its source.
     pub qualified_name: String,
     /// The description, at most 1,024 characters.
     pub description: String,
@@ -383,13 +383,14 @@ impl ListedSkill {
         let winner = entry.shadowed_by.and_then(|position| catalog.entries.get(position));
         let mut diagnostics = findings(&entry.diagnostics);
         diagnostics.extend(winner.map(|winner| Finding::from(&fumehood_store::shadow_note(winner))));
+        let path = entry.path.to_string_lossy().into_owned();
         Self {
             name: entry.name.clone(),
             declared_name: entry.declared_name.clone(),
-            qualified_name: format!("{source}:{}", entry.name),
+            qualified_name: if entry.qualified { format!("{source}:{}", entry.name) } else { path.clone() },
             description: entry.description.clone(),
             source,
-            path: entry.path.to_string_lossy().into_owned(),
+            path,
             loadable: entry.loadable,
             conformant: entry.conformant,
             shadowed_by: winner.map(|winner| winner.path.to_string_lossy().into_owned()),

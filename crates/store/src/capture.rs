@@ -99,8 +99,7 @@ impl fmt::Debug for Snapshot {
 impl Coded for CaptureError {
     fn code(&self) -> Code {
         match self {
-            Self::NoRevision(NoRevision::TooLarge) => Code::SkillTooLarge,
-            Self::NoRevision(NoRevision::Refused) => Code::LinkRefused,
+            Self::NoRevision(_) => Code::NoRevision,
             Self::Changed => Code::SnapshotChanged,
             Self::Unreadable => Code::FileUnreadable,
         }

@@ -13,7 +13,7 @@ use fumehood_core::{Code, Diagnostic};
 
 use crate::dir::Identity;
 use crate::disk::DiskFolder;
-use crate::folder::Folder as _;
+use crate::folder::{AnyFolder, FileError, Folder as _, MemoryFolder};
 use crate::source::{Source, SourceStatus};
 use crate::walk::{Continue, WalkLimits, WalkReport};
 
@@ -28,8 +28,10 @@ pub struct CatalogEntry {
     pub description: String,
     /// The position of its source in [`Catalog::sources`].
     pub source: usize,
-    /// Its folder, with links resolved.
+    /// Its folder, with links resolved; for people, and for [`CatalogEntry::open`].
     pub path: PathBuf,
+    /// Its files, if it is in memory.
+    memory: Option<MemoryFolder>,
     /// Whether it can be used.
     pub loadable: bool,
     /// Whether SKILL.md follows the standard. The folder's other files are looked at by `check` and `show` only.
@@ -38,6 +40,8 @@ pub struct CatalogEntry {
     pub diagnostics: Vec<Diagnostic>,
     /// The position of the skill that its name stands for, if that is another one.
     pub shadowed_by: Option<usize>,
+    /// Whether `source:name` stands for it; another skill of the same source may have the same name.
+    pub qualified: bool,
 }
 
 /// A source and what searching it gave.
@@ -96,8 +100,16 @@ impl Catalog {
             catalog.entries[first..].sort_by(|a, b| key(a).cmp(&key(b)));
             catalog.sources.push(CatalogSource { source, status, report });
         }
+        catalog.mark_qualified();
         catalog.mark_shadowed();
         catalog
+    }
+
+    fn mark_qualified(&mut self) {
+        for namesakes in self.entries.chunk_by_mut(|a, b| (a.source, &a.name) == (b.source, &b.name)) {
+            let first = namesakes.iter().position(|entry| entry.loadable).unwrap_or(0);
+            namesakes[first].qualified = true;
+        }
     }
 
     fn mark_shadowed(&mut self) {
@@ -123,13 +135,11 @@ impl Catalog {
         if let Some(entry) = unshadowed().find(|entry| entry.name == name && entry.loadable) {
             return Ok(entry);
         }
-        if let Some((label, name)) = name.rsplit_once(':') {
-            let named =
-                || self.entries.iter().filter(|entry| entry.name == name && self.label(entry) == label);
-            // One that can be used comes first here too.
-            if let Some(entry) = named().find(|entry| entry.loadable).or_else(|| named().next()) {
-                return Ok(entry);
-            }
+        if let Some((label, name)) = name.rsplit_once(':')
+            && let Some(entry) =
+                self.entries.iter().find(|e| e.qualified && e.name == name && self.label(e) == label)
+        {
+            return Ok(entry);
         }
         let mut declared = unshadowed().filter(|entry| entry.declared_name.as_deref() == Some(name));
         match (declared.next(), declared.next()) {
@@ -166,11 +176,27 @@ impl Catalog {
     }
 }
 
-fn entry(folder: &DiskFolder, source: usize) -> CatalogEntry {
+impl CatalogEntry {
+    /// Opens the skill again.
+    ///
+    /// # Errors
+    /// Those of [`DiskFolder::open`], if its folder is gone or has changed meanwhile.
+    pub fn open(&self) -> Result<AnyFolder, FileError> {
+        match &self.memory {
+            Some(folder) => Ok(AnyFolder::Memory(folder.clone())),
+            None => DiskFolder::open(&self.path).map(AnyFolder::Disk),
+        }
+    }
+}
+
+fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
     let reading = folder.skill_md().reading(folder.directory_name());
     let conformant = reading.is_conformant();
     let Reading { skill, diagnostics } = reading;
-    let path = folder.path().to_path_buf();
+    let (path, memory) = match folder {
+        AnyFolder::Disk(folder) => (folder.path().to_path_buf(), None),
+        AnyFolder::Memory(folder) => (PathBuf::from(folder.location()), Some(folder.clone())),
+    };
     let fallback = || slug(folder.directory_name()).unwrap_or_else(|| folder.directory_name().to_owned());
     match skill {
         Some(skill) => CatalogEntry {
@@ -179,10 +205,12 @@ fn entry(folder: &DiskFolder, source: usize) -> CatalogEntry {
             declared_name: skill.declared_name,
             source,
             path,
+            memory,
             loadable: true,
             conformant,
             diagnostics,
             shadowed_by: None,
+            qualified: false,
         },
         None => CatalogEntry {
             name: fallback(),
@@ -190,10 +218,12 @@ fn entry(folder: &DiskFolder, source: usize) -> CatalogEntry {
             description: String::new(),
             source,
             path,
+            memory,
             loadable: false,
             conformant: false,
             diagnostics,
             shadowed_by: None,
+            qualified: false,
         },
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
@@ -177,7 +178,9 @@ impl Dir {
         Ok(Stat::of(&rustix::fs::fstat(&self.fd)?).identity)
     }
 
-    /// When this directory came into being, in seconds and nanoseconds, where the file system keeps that.
+    /// When this directory was made, in seconds and nanoseconds, if the file system remembers.
+    ///
+    /// The number of a directory that is gone is soon another one's; together with this it is not.
     pub(crate) fn birth(&self) -> Option<(i64, u32)> {
         let stat = rustix::fs::statx(&self.fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
         let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
@@ -214,30 +217,44 @@ impl File {
 
     /// Reads up to `bytes_max` bytes from `offset`. The one bounded read, for resources and capture alike.
     pub(crate) fn read(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Errno> {
-        // One more than is left, so that the end of the file is met without a larger buffer.
-        let left = self.stat.size.saturating_sub(offset).saturating_add(1);
-        let expected = usize::try_from(left).unwrap_or(bytes_max).min(bytes_max);
-        let mut bytes = vec![0; expected];
-        let mut filled = 0;
-        while filled < bytes_max {
-            if filled == bytes.len() {
-                // The file grew, or it is one of those that do not know their size.
-                bytes.resize(filled.saturating_mul(2).max(4096).min(bytes_max), 0);
+        let left = usize::try_from(self.stat.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        // One byte more than there should be: where the file ends as it said, a read that is not filled shows it.
+        let mut bytes = Vec::with_capacity(left.saturating_add(1).min(bytes_max));
+        while bytes.len() < bytes_max {
+            // The file grew, or it is one of those that do not know their size.
+            if bytes.len() == bytes.capacity() {
+                bytes.reserve_exact(bytes.len().max(4096).min(bytes_max - bytes.len()));
             }
-            let at = offset.saturating_add(filled as u64);
+            let at = offset.saturating_add(bytes.len() as u64);
             // No file reaches further, and the kernel would call it a mistake rather than the end.
-            if at > i64::MAX as u64 - bytes.len() as u64 {
+            if at > i64::MAX as u64 - bytes.capacity() as u64 {
                 break;
             }
-            match rustix::io::pread(&self.fd, &mut bytes[filled..], at) {
+            match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), at) {
                 Ok(0) => break,
-                Ok(n) => filled += n,
+                Ok(_) if bytes.len() == left && left < bytes.capacity() => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // The allocator may have given more room than it was asked for.
+        bytes.truncate(bytes_max);
+        Ok(bytes)
+    }
+
+    /// Whether the file is exactly these bytes, read again piece by piece.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> Result<bool, Errno> {
+        let mut piece = [0; COMPARED_BYTES];
+        let mut same = 0;
+        loop {
+            match rustix::io::pread(&self.fd, &mut piece, same as u64) {
+                Ok(0) => return Ok(same == bytes.len()),
+                Ok(n) if !bytes[same..].starts_with(&piece[..n]) => return Ok(false),
+                Ok(n) => same += n,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }
-        bytes.truncate(filled);
-        Ok(bytes)
     }
 }
 
@@ -285,6 +302,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 /// `NONBLOCK` so that a FIFO put in place after the listing cannot hold us; `NOCTTY` for a terminal likewise.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const DIRECTORY_BUFFER_BYTES: usize = 16 << 10;
+const COMPARED_BYTES: usize = 16 << 10;
 
 /// How often the kernel is asked to resolve one path while others keep renaming.
 const RESOLVE_TRIES_MAX: usize = 64;

@@ -65,8 +65,8 @@ impl DiskFolder {
         &self.path
     }
 
-    /// Which folder it is.
-    pub(crate) fn identity(&self) -> Option<Identity> {
+    /// Which folder it is, whatever path leads to it; `None` if the system does not say.
+    pub fn identity(&self) -> Option<Identity> {
         self.dir.identity().ok()
     }
 
@@ -161,9 +161,9 @@ impl DiskFolder {
     fn compare_all(&self, contents: &[Contents]) -> Result<(), CaptureError> {
         for Contents { path, bytes, stat } in contents {
             let file = self.open_file(path).map_err(|error| capture_error(&error))?;
-            let again = file.read(0, bytes.len() + 1).map_err(|_| CaptureError::Unreadable)?;
+            let same = file.holds(bytes).map_err(|_| CaptureError::Unreadable)?;
             let after = file.stat_again().map_err(|_| CaptureError::Unreadable)?;
-            if again != *bytes || file.stat != *stat || after != *stat {
+            if !same || file.stat != *stat || after != *stat {
                 return Err(CaptureError::Changed);
             }
         }

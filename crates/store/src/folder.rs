@@ -1,6 +1,8 @@
 //! One skill's folder, wherever it is kept.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use fumehood_core::inspect::{FileBytes, FileFact, FolderFacts};
 use fumehood_core::limits::SKILL_MD_BYTES_MAX;
@@ -8,6 +10,8 @@ use fumehood_core::skill::{self, Found, Reading};
 use fumehood_core::{Code, Coded, Diagnostic, RelPath};
 
 use crate::capture::{CaptureError, Snapshot};
+use crate::dir::Identity;
+use crate::disk::DiskFolder;
 use crate::list;
 
 /// A skill's folder: on disk, in memory, later on another machine.
@@ -91,6 +95,36 @@ impl FileBytes for BytesOf<'_> {
     }
 }
 
+/// A skill from any source.
+#[derive(Debug)]
+pub enum AnyFolder {
+    /// A folder on disk.
+    Disk(DiskFolder),
+    /// Files in memory.
+    Memory(MemoryFolder),
+}
+
+impl Deref for AnyFolder {
+    type Target = dyn Folder;
+
+    fn deref(&self) -> &(dyn Folder + 'static) {
+        match self {
+            Self::Disk(folder) => folder,
+            Self::Memory(folder) => folder,
+        }
+    }
+}
+
+impl AnyFolder {
+    /// Which folder on disk it is; files in memory have no such identity.
+    pub fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Disk(folder) => folder.identity(),
+            Self::Memory(_) => None,
+        }
+    }
+}
+
 impl Coded for FileError {
     fn code(&self) -> Code {
         self.code
@@ -105,17 +139,17 @@ impl std::fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// A skill whose files a program holds, for tests and for sources that are no folder.
+/// A skill whose files a program holds: for programs that make or fetch skills, and for tests. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFolder {
     directory: String,
-    files: BTreeMap<RelPath, Vec<u8>>,
+    files: Arc<BTreeMap<RelPath, Vec<u8>>>,
 }
 
 impl MemoryFolder {
     /// A folder called `directory` with these files.
     pub fn new(directory: impl Into<String>, files: impl IntoIterator<Item = (RelPath, Vec<u8>)>) -> Self {
-        Self { directory: directory.into(), files: files.into_iter().collect() }
+        Self { directory: directory.into(), files: Arc::new(files.into_iter().collect()) }
     }
 
     fn file(&self, path: &RelPath) -> Result<&[u8], FileError> {

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Diagnostic};
 
-use crate::disk::{DiskFolder, about};
+use crate::disk::about;
+use crate::folder::{AnyFolder, MemoryFolder};
 use crate::home::Surroundings;
 use crate::settings::Settings;
 use crate::walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
 
 /// A folder of skills and who chose it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// The label that qualified names use.
     pub label: String,
@@ -21,12 +22,14 @@ pub struct Source {
 }
 
 /// Who chose a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum SourceKind {
     /// The person, by typing its path.
     Given,
     /// The deployer, in `fumehood.toml`.
     Configured,
+    /// The program that embeds fumehood: files it holds in memory.
+    Memory(Vec<MemoryFolder>),
     /// A conventional folder in the home folder.
     User,
     /// A conventional folder in the current project: inert until the project is trusted.
@@ -57,6 +60,12 @@ impl Source {
     /// A folder that the person typed.
     pub fn given(path: &Path) -> Self {
         Self { label: path.to_string_lossy().into_owned(), kind: SourceKind::Given, path: path.to_path_buf() }
+    }
+
+    /// Skills that a program holds in memory. Their limits are those of skills on disk.
+    pub fn memory(label: impl Into<String>, skills: Vec<MemoryFolder>) -> Self {
+        let label = label.into();
+        Self { path: PathBuf::from(format!("memory:{label}")), kind: SourceKind::Memory(skills), label }
     }
 
     /// All sources for these surroundings: configured ones in their order, then the person's, then the project's.
@@ -108,6 +117,7 @@ impl Source {
         match self.kind {
             SourceKind::Given => "given",
             SourceKind::Configured => "configured",
+            SourceKind::Memory(_) => "memory",
             SourceKind::User => "user",
             SourceKind::Project { .. } => "project",
         }
@@ -117,16 +127,17 @@ impl Source {
     pub fn walk(
         &self,
         limits: WalkLimits,
-        visit: &mut dyn FnMut(DiskFolder) -> Continue,
+        visit: &mut dyn FnMut(AnyFolder) -> Continue,
     ) -> (SourceStatus, WalkReport) {
         let root = match &self.kind {
+            SourceKind::Memory(skills) => return (SourceStatus::Active, visit_memory(skills, limits, visit)),
             SourceKind::Project { project, below, .. } => Root::open_in_project(project, below),
-            _ => Root::open(&self.path),
+            SourceKind::Given | SourceKind::Configured | SourceKind::User => Root::open(&self.path),
         };
         match root {
             Ok(root) => {
                 let status = if self.is_inert() { SourceStatus::Inert } else { SourceStatus::Active };
-                (status, root.walk(limits, visit))
+                (status, root.walk(limits, &mut |folder| visit(AnyFolder::Disk(folder))))
             }
             Err(OpenRootError::Missing) => {
                 (SourceStatus::Missing, self.failed(Code::SourceMissing, "there is no such folder"))
@@ -149,6 +160,26 @@ impl Source {
             if silent { Vec::new() } else { vec![about(&self.path, code, message)] };
         WalkReport { complete: silent, diagnostics, ..WalkReport::default() }
     }
+}
+
+fn visit_memory(
+    skills: &[MemoryFolder],
+    limits: WalkLimits,
+    visit: &mut dyn FnMut(AnyFolder) -> Continue,
+) -> WalkReport {
+    let mut report = WalkReport { complete: skills.len() <= limits.skills, ..WalkReport::default() };
+    for skill in skills.iter().take(limits.skills) {
+        report.found += 1;
+        if visit(AnyFolder::Memory(skill.clone())) == Continue::No {
+            report.complete = false;
+            break;
+        }
+    }
+    if skills.len() > limits.skills {
+        let message = format!("only the first {} skills of the source are taken", limits.skills);
+        report.diagnostics.push(Diagnostic::new(Code::WalkSkills, message));
+    }
+    report
 }
 
 impl SourceStatus {

@@ -281,16 +281,16 @@ fn there_is_always_a_reason_why_nothing_runs() {
     };
     assert_eq!(bars(&Sample::new(&[]).look()), [Code::ExecutionUnavailable]);
     let large = Sample::new(&[]).sized("data", SKILL_BYTES_MAX + 1).look();
-    assert_eq!(bars(&large), [Code::ExecutionUnavailable, Code::SkillTooLarge]);
+    assert_eq!(bars(&large), [Code::ExecutionUnavailable, Code::NoRevision]);
     let mut refused = Sample::new(&[]);
     refused.facts.refused = 1;
-    assert_eq!(bars(&refused.look()), [Code::ExecutionUnavailable, Code::LinkRefused]);
+    assert_eq!(bars(&refused.look()), [Code::ExecutionUnavailable, Code::NoRevision]);
     let mut misnamed = Sample::new(&[]);
     misnamed.name = "other".to_owned();
-    assert_eq!(bars(&misnamed.look()), [Code::ExecutionUnavailable, Code::NameInvalid]);
+    assert_eq!(bars(&misnamed.look()), [Code::ExecutionUnavailable, Code::NotConformant]);
     let mut broken = Sample::new(&[]);
     broken.files.0.insert(path("SKILL.md"), b"nothing".to_vec());
-    assert_eq!(bars(&broken.look()), [Code::ExecutionUnavailable, Code::SkillNotFound]);
+    assert_eq!(bars(&broken.look()), [Code::ExecutionUnavailable, Code::NotLoadable]);
 }
 
 fn scripts_manifest(tool: &str) -> String {
@@ -328,7 +328,7 @@ fn a_name_that_is_not_conformant_makes_no_tools() {
     let inspection = Sample::called("Not Conformant", &[("fumehood.json", &manifest), ("go.py", "")]).look();
     assert!(inspection.is_loadable() && !inspection.is_conformant());
     assert_eq!(inspection.fumehood.as_str(), "accepted", "{:?}", inspection.diagnostics);
-    assert!(inspection.execution_bars().iter().any(|(code, _)| *code == Code::NameInvalid));
+    assert!(inspection.execution_bars().iter().any(|(code, _)| *code == Code::NotConformant));
 }
 
 #[test]

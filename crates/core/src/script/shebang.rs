@@ -72,22 +72,27 @@ pub(super) fn read(first_bytes: &[u8]) -> Option<Line> {
 }
 
 /// The line without its end, or `None` if it is too long.
+///
+/// Looks no further than a caller must hand over, so that a longer beginning of the file changes nothing.
 fn first_line<'a>(text: &'a [u8], notes: &mut Vec<ScriptNote>) -> Option<&'a [u8]> {
     let line = text.split(|b| *b == b'\n').next().unwrap_or(text);
-    let line = match line.strip_suffix(b"\r") {
-        Some(line) => {
-            notes.push(ScriptNote::CarriageReturn);
-            line
-        }
-        None => line,
-    };
     // Looked for first: such lines are long, and their beginning still says what was meant.
     let readable = &line[..line.len().min(SHEBANG_LINE_BYTES_MAX)];
     if let Some(end) = readable.windows(2).position(|pair| pair == b"\\n") {
         notes.push(ScriptNote::Squeezed);
         return Some(&line[..end]);
     }
-    (line.len() <= SHEBANG_LINE_BYTES_MAX).then_some(line)
+    let (line, has_carriage_return) = match line.strip_suffix(b"\r") {
+        Some(line) => (line, true),
+        None => (line, false),
+    };
+    if line.len() > SHEBANG_LINE_BYTES_MAX {
+        return None;
+    }
+    if has_carriage_return {
+        notes.push(ScriptNote::CarriageReturn);
+    }
+    Some(line)
 }
 
 fn words(line: &str, notes: &mut Vec<ScriptNote>) -> Option<Shebang> {

@@ -103,17 +103,16 @@ fn the_line_is_read_up_to_its_limit() {
         let at = shebang(SHEBANG_LINE_BYTES_MAX) + end;
         assert!(line("scripts/a.py", &at).starts_with("sh shell shebang"), "{end:?}");
         let over = shebang(SHEBANG_LINE_BYTES_MAX + 1) + end;
-        let expected = if end.starts_with('\r') { " CarriageReturn TooLong" } else { " TooLong" };
-        assert_eq!(line("scripts/a.py", &over), format!("python3 Python extension{expected}"), "{end:?}");
+        assert_eq!(line("scripts/a.py", &over), "python3 Python extension TooLong", "{end:?}");
     }
     // What a caller must hand over is enough: with every prefix of that length the answer is that for the whole file.
     for bytes in [9, 255, 256, 257, 258, 300] {
         for (bom, end) in [("", "\n"), ("", "\r\n"), ("\u{feff}", "\r\n")] {
             let file = format!("{bom}{}{end}rest", shebang(bytes.max(10)));
             let handed = &file.as_bytes()[..file.len().min(SHEBANG_BYTES_MAX)];
+            // Found by the fuzzer: the note about the line's end hung on bytes that need not be there.
             let (whole, part) = (hint("scripts/a", file.as_bytes()), hint("scripts/a", handed));
-            let shebangs = |hint: Option<ScriptHint>| hint.unwrap().shebang;
-            assert_eq!(shebangs(whole), shebangs(part), "{bytes} {end:?}");
+            assert_eq!(whole, part, "{bytes} {end:?}");
         }
     }
 }

@@ -3,45 +3,95 @@
 use super::{Report, narrow};
 use crate::code::Code;
 use crate::diagnostic::Place;
+use crate::shown::{Shown, all_bytes, is_hidden};
 use crate::yaml::Entry;
 
 /// Notes features of other hosts that the body or the frontmatter uses: text here, instructions there.
+///
+/// The place is the first field or line that uses one. Those hosts look into code fences too, so they count.
 pub(super) fn note_host_features(body: &str, body_line: u32, fields: &[Entry], report: &mut Report<'_>) {
-    let mut used: Vec<&str> = Vec::new();
-    let mut first = None;
-    for (index, line) in body.lines().enumerate() {
-        for (feature, present) in FEATURES {
-            if !used.contains(feature) && present(line) {
-                used.push(feature);
-                first.get_or_insert_with(|| body_line.saturating_add(narrow(index)));
-            }
-        }
-        if used.len() == FEATURES.len() {
-            break;
-        }
-    }
-    let forks = |entry: &Entry| entry.key == "context" && entry.value.value.as_text() == Some("fork");
-    if fields.iter().any(forks) {
-        used.push("context: fork");
-    }
-    if fields.iter().any(|entry| entry.key == "hooks") {
-        used.push("hooks");
-    }
-    if !used.is_empty() {
-        let message = format!("host feature not supported: {}; the text is kept as it is", used.join(", "));
-        report.add(Code::HostFeature, message, first.map(|line| Place { line, column: 1 }));
+    let in_body = FEATURES.iter().filter_map(|feature| {
+        let line = body_line.saturating_add(feature.first_line(body)?);
+        Some((feature.name, Place { line, column: 1 }))
+    });
+    let in_fields = fields.iter().filter_map(|entry| match entry.key.as_str() {
+        "context" if entry.value.value.as_text() == Some("fork") => Some(("context: fork", entry.place)),
+        "hooks" => Some(("hooks", entry.place)),
+        _ => None,
+    });
+    let (names, places): (Vec<_>, Vec<_>) = in_body.chain(in_fields).unzip();
+    if let Some(first) = places.into_iter().min_by_key(|place| place.line) {
+        let message = format!("host feature not supported: {}; the text is kept as it is", names.join(", "));
+        report.add(Code::HostFeature, message, Some(first));
     }
 }
 
-type Feature = (&'static str, fn(&str) -> bool);
+/// Warns about characters that a person does not see and a model does.
+///
+/// Joiners and presentation selectors are left out: emoji and several scripts are written with them.
+pub(super) fn warn_of_hidden_text(text: &str, report: &mut Report<'_>) {
+    let is_ordinary =
+        |c| matches!(c, '\n' | '\r' | '\t' | '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    // Most files are plain text, which one pass over the bytes tells.
+    if all_bytes(text, |byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~')) {
+        return;
+    }
+    let text = text.trim_start_matches('\u{feff}');
+    let mut count = 0;
+    let mut first = None;
+    for (index, line) in text.lines().enumerate() {
+        for (column, c) in line.chars().enumerate().filter(|(_, c)| is_hidden(*c) && !is_ordinary(*c)) {
+            count += 1;
+            first.get_or_insert((c, Place { line: narrow(index + 1), column: narrow(column + 1) }));
+        }
+    }
+    if let Some((c, place)) = first {
+        let message = format!(
+            "{count} hidden characters, first {}; see them with `fumehood cat`",
+            Shown::inline(&c.to_string())
+        );
+        report.add(Code::HiddenText, message, Some(place));
+    }
+}
+
+struct Feature {
+    name: &'static str,
+    /// Every use has one of these. Looking for them in a whole body costs next to nothing, and few bodies have one.
+    signs: &'static [&'static str],
+    is_used: fn(&str) -> bool,
+}
+
+impl Feature {
+    /// The first line that uses it, counted from 0.
+    fn first_line(&self, body: &str) -> Option<u32> {
+        let is_possible = self.signs.iter().any(|sign| body.contains(sign));
+        is_possible.then(|| body.lines().position(self.is_used))?.map(narrow)
+    }
+}
 
 const FEATURES: &[Feature] = &[
-    ("!`command`", |line| line.contains("!`") || line.trim_start().starts_with("```!")),
-    ("$ARGUMENTS", |line| line.contains("$ARGUMENTS")),
-    ("${CLAUDE_…}", |line| line.contains("${CLAUDE_")),
-    ("{baseDir}", |line| line.contains("{baseDir}")),
-    ("@file", |line| {
-        line.strip_prefix('@')
-            .is_some_and(|rest| rest.contains(['/', '.']) && !rest.contains(char::is_whitespace))
-    }),
+    Feature { name: "!`command`", signs: &["!`", "```!"], is_used: runs_command },
+    Feature { name: "$ARGUMENTS", signs: &["$ARGUMENTS"], is_used: |line| line.contains("$ARGUMENTS") },
+    Feature { name: "${CLAUDE_…}", signs: &["${CLAUDE_"], is_used: |line| line.contains("${CLAUDE_") },
+    Feature { name: "{baseDir}", signs: &["{baseDir}"], is_used: |line| line.contains("{baseDir}") },
+    Feature { name: "@file", signs: &["@"], is_used: includes_file },
 ];
+
+/// A command between backticks behind a `!` that begins a word, or the fence of a block of commands. A `!` that is all
+/// of a code span or ends one is text.
+fn runs_command(line: &str) -> bool {
+    let inline = line.match_indices("!`").any(|(at, sign)| {
+        let begins_word = line[..at].chars().next_back().is_none_or(char::is_whitespace);
+        begins_word && line[at + sign.len()..].find('`').is_some_and(|length| length > 0)
+    });
+    inline || line.trim_start().starts_with("```!")
+}
+
+/// A line that is nothing but `@` and a path with a `/`, or `@` and the name of a Markdown file. Decorators
+/// (`@app.get("/")`, `@pytest.fixture`) are neither.
+fn includes_file(line: &str) -> bool {
+    let is_path = |c: char| c.is_alphanumeric() || "./_-~".contains(c);
+    let names_file =
+        |path: &str| path.contains('/') || path.rsplit_once('.').is_some_and(|(_, last)| last == "md");
+    line.trim_end().strip_prefix('@').is_some_and(|path| path.chars().all(is_path) && names_file(path))
+}

@@ -46,8 +46,11 @@ pub(super) fn parse_block(parts: &Parts<'_>, report: &mut Report<'_>) -> Option<
         _ => {}
     }
     if let Ok(entries) = parse_mapping(&quote_failing_lines(parts.yaml)) {
-        let message = format!("{error}; put the value in quotes");
-        report.add(Code::FrontmatterQuoted, message, Some(place));
+        let advice = match error.kind {
+            YamlErrorKind::CarriageReturn => "remove it",
+            _ => "put the value in quotes",
+        };
+        report.add(Code::FrontmatterQuoted, format!("{error}; {advice}"), Some(place));
         return Some(block(entries, Rescue::Quoted, parts));
     }
     match rescue_lines(parts.yaml) {
@@ -98,6 +101,7 @@ fn quote_failing_lines(yaml: &str) -> String {
                     match c {
                         '"' | '\\' => mended.extend(['\\', c]),
                         '\t' => mended.push_str("\\t"),
+                        '\r' => mended.push_str("\\r"),
                         c => mended.push(c),
                     }
                 }

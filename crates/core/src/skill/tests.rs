@@ -63,6 +63,20 @@ fn places_count_from_the_start_of_the_file() {
     assert_eq!(unknown.diagnostics[0].place, Some(Place { line: 4, column: 1 }));
 }
 
+// Found by the fuzzer: YAML ends a line at a lone carriage return, so places lay beyond the file's last line.
+#[test]
+fn a_lone_carriage_return_ends_no_line() {
+    let text = "---\nname: x\rallowed-tools: Bash\ndescription: d\r\r\nversion: 1\n---\n";
+    let reading = read_as(text, "x");
+    let finding = &reading.diagnostics[0];
+    assert_eq!((finding.code, finding.place), (Code::FrontmatterQuoted, Some(Place { line: 2, column: 8 })));
+    let skill = reading.skill.unwrap();
+    assert_eq!(skill.declared_name.as_deref(), Some("x\rallowed-tools: Bash"));
+    assert_eq!((skill.description.as_str(), skill.allowed_tools), ("d", AllowedTools::Declared(vec![])));
+    let keys: Vec<_> = skill.fields.iter().map(|entry| (entry.key.as_str(), entry.place.line)).collect();
+    assert_eq!(keys, [("name", 2), ("description", 3), ("version", 4)]);
+}
+
 #[test]
 fn limits_of_the_file() {
     let padded = |n: usize| {
@@ -159,11 +173,73 @@ fn rescue_by_lines_takes_name_and_description_only() {
 }
 
 #[test]
+fn hidden_text_is_pointed_at_and_ordinary_joiners_are_not() {
+    let with = |text: &str| verdict(&format!("---\nname: x\ndescription: d\n---\n{text}\n"));
+    for hidden in ["a\u{202e}b", "a\u{200b}b", "\u{e0041}", "\u{1b}[2J", "\u{2066}"] {
+        assert_eq!(with(hidden), (true, true, vec!["W_HIDDEN_TEXT"]), "{hidden:?}");
+    }
+    for ordinary in
+        ["é 漢字", "\u{1f468}\u{200d}\u{1f469}", "\u{2764}\u{fe0f}", "می\u{200c}خواهم", "tab\tcr\r"]
+    {
+        assert_eq!(with(ordinary), (true, true, vec![]), "{ordinary:?}");
+    }
+    let reading = read_as("---\nname: x\ndescription: \"a\u{200b}\u{200b}\"\n---\n", "x");
+    assert_eq!(reading.diagnostics[0].place, Some(Place { line: 3, column: 16 }));
+    assert!(reading.diagnostics[0].message.starts_with("2 hidden characters"));
+}
+
+#[test]
 fn unknown_fields_stay_in_order() {
     let skill = loaded("---\nzeta: 1\nname: x\nalpha: [a, {b: c}]\ndescription: d\n---\n");
     let keys: Vec<_> = skill.fields.iter().map(|entry| entry.key.as_str()).collect();
     assert_eq!(keys, ["zeta", "name", "alpha", "description"]);
     assert!(matches!(skill.fields[2].value.value, Value::Sequence(_)));
+}
+
+// Found in public skills: an exclamation mark at the end of a code span, and decorators, were taken for features.
+#[test]
+fn host_features_are_noted_where_they_are_used() {
+    let place = |text: &str| {
+        let reading = read_as(text, "x");
+        let found = reading.diagnostics.iter().find(|found| found.code == Code::HostFeature)?;
+        let names = found.message.split(": ").nth(1).unwrap().split(';').next().unwrap().to_owned();
+        Some((names, found.place.unwrap().line))
+    };
+    let body = |line: &str| place(&format!("---\nname: x\ndescription: d\n---\n\n{line}\n"));
+    let on_line_6 = |name: &str| Some((name.to_owned(), 6));
+    for line in ["!`date`", "Now: !`git log -1`", "```!", "  ```!bash"] {
+        assert_eq!(body(line), on_line_6("!`command`"), "{line}");
+    }
+    for line in [
+        "Add `!` before `:`",
+        "`info!`, `warn!`",
+        "`Hello, ${name}!`; then `x`",
+        "- **`!`command`` syntax**",
+        "a!`b`",
+        "ends !`",
+        "empty !``",
+    ] {
+        assert_eq!(body(line), None, "{line}");
+    }
+    for line in ["@src/utils.js", "@README.md", "@~/notes/a.txt\r"] {
+        assert_eq!(body(line), on_line_6("@file"), "{line}");
+    }
+    for line in [
+        "@app.get(\"/users/{id}\")",
+        "@pytest.fixture",
+        "@Component({...})",
+        "@a/b c",
+        "me@x.org/y",
+        " @a/b",
+        "@",
+    ] {
+        assert_eq!(body(line), None, "{line}");
+    }
+    assert_eq!(body("{baseDir}/x $ARGUMENTS"), on_line_6("$ARGUMENTS, {baseDir}"));
+    assert_eq!(body("${CLAUDE_PLUGIN_ROOT}"), on_line_6("${CLAUDE_…}"));
+    let both = "---\nname: x\ndescription: d\ncontext: fork\nhooks: {}\n---\n$ARGUMENTS\n";
+    assert_eq!(place(both), Some(("$ARGUMENTS, context".to_owned(), 4)));
+    assert_eq!(place("---\nname: x\ndescription: d\ncontext: main\n---\n"), None);
 }
 
 #[test]

@@ -51,6 +51,9 @@ fn what_readers_disagree_on_is_refused() {
         ("a: !x {}", YamlErrorKind::Indirection),
         ("? [a]\n: b", YamlErrorKind::KeyNotScalar),
         ("a: 1\n---\nb: 2", YamlErrorKind::SecondDocument),
+        ("a: 1\rb: 2", YamlErrorKind::CarriageReturn),
+        ("a: 1\r\r\nb: 2", YamlErrorKind::CarriageReturn),
+        ("a: 1\r", YamlErrorKind::CarriageReturn),
     ];
     for (text, kind) in cases {
         assert_eq!(json(text), Err(kind), "{text:?}");

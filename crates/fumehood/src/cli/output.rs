@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use anstream::AutoStream;
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use fumehood_core::{Code, Shown};
 use serde::Serialize;
 
@@ -39,8 +40,11 @@ impl Output {
         }
         let mut buffer = String::new();
         text(&mut buffer);
-        let mut stdout = AutoStream::auto(io::stdout().lock());
-        written(stdout.write_all(buffer.as_bytes()).and_then(|()| stdout.flush()))
+        // As one write: a stream that strips as it goes makes one for each line.
+        if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
+            buffer = strip_str(&buffer).to_string();
+        }
+        raw(buffer.as_bytes())
     }
 }
 
@@ -85,6 +89,14 @@ pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
         ),
     };
     ExitCode::from(fault.class.exit_code())
+}
+
+/// Writes what is wrong with a command line.
+pub(super) fn usage(text: &str) -> ExitCode {
+    let mut stderr = io::stderr().lock();
+    // Nobody is left to tell if this fails.
+    let _ = write!(stderr, "{}", Shown::block(text));
+    ExitCode::from(Code::Usage.class().exit_code())
 }
 
 /// Terminal styles; `AutoStream` takes them out where they do not belong.

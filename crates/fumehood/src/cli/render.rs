@@ -7,7 +7,8 @@ pub(super) mod show;
 pub(super) mod trust;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use fumehood_core::Shown;
 
@@ -55,8 +56,7 @@ fn source_findings(text: &mut String, source: &SourceReport) {
 
 /// A path as a person would type it: relative to the current folder if it is below.
 fn shown_path(path: &Path) -> String {
-    let current = std::env::current_dir().unwrap_or_default();
-    let relative = path.strip_prefix(&current).unwrap_or(path);
+    let relative = path.strip_prefix(&*CURRENT).unwrap_or(path);
     let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
     Shown::inline(&relative.to_string_lossy()).at_most(PATH_CHARS_MAX).to_string()
 }
@@ -66,3 +66,6 @@ fn plural(count: usize, noun: &str) -> String {
 }
 
 const PATH_CHARS_MAX: usize = 1024;
+
+/// The program never changes its folder, and an answer can have many paths.
+static CURRENT: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_dir().unwrap_or_default());

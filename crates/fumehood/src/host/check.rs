@@ -1,15 +1,16 @@
 //! `check`: every skill below some paths, with both verdicts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::name::slug;
 use fumehood_core::{Code, Shown};
 use fumehood_store::{
-    BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
+    AnyFolder, BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
 };
 
-use super::{Host, Progress, given, open_folder};
+use super::{Host, Progress, given, numbered, open_folder};
 use crate::fault::Fault;
 use crate::report::{CheckReport, CheckedSkill, SCHEMA_VERSION, SourceReport, Summary, findings};
 
@@ -23,10 +24,12 @@ pub enum Strictness {
 }
 
 impl Host {
-    /// Checks the skills at or below `paths`: folders to search, folders of skills, or SKILL.md files.
+    /// Checks the skills at or below `paths`: folders to search, folders of skills, or SKILL.md files. A skill that
+    /// several paths or links lead to is checked once.
     ///
     /// # Errors
-    /// `E_SOURCE_MISSING` for a path that does not exist, `E_NO_SKILLS_FOUND` if there is no skill at all.
+    /// `E_SKILL_NOT_FOUND` for a path where nothing is, or a file that is no SKILL.md; `E_NO_SKILLS_FOUND` if there is
+    /// no skill at all.
     pub fn check(&self, paths: &[PathBuf], progress: Progress<'_>) -> Result<CheckReport, Fault> {
         let mut report = CheckReport {
             schema_version: SCHEMA_VERSION,
@@ -34,17 +37,25 @@ impl Host {
             skills: Vec::new(),
             summary: Summary::default(),
         };
-        let targets = paths.iter().map(|path| target(path)).collect::<Result<Vec<_>, _>>()?;
-        for target in targets {
+        let targets = paths.iter().enumerate().map(|(position, path)| target(position, path));
+        let targets = targets.collect::<Result<Vec<_>, _>>()?;
+        let mut seen = BTreeSet::new();
+        let mut is_new = |folder: &AnyFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
+        for (position, target) in targets.into_iter().enumerate() {
             match target {
                 Target::Skill(folder) => {
-                    report.sources.push(SourceReport::of(&single(&folder)));
-                    report.add(&folder);
+                    report.sources.push(SourceReport::of(&single(position, &folder)));
+                    let folder = AnyFolder::Disk(folder);
+                    if is_new(&folder) {
+                        report.add(&*folder);
+                    }
                 }
                 Target::Search(source) => {
                     let (status, walk) = source.walk(self.limits, &mut |folder| {
-                        report.add(&folder);
-                        progress(report.skills.len());
+                        if is_new(&folder) {
+                            report.add(&*folder);
+                            progress(report.skills.len());
+                        }
                         Continue::Yes
                     });
                     report.sources.push(SourceReport::of(&CatalogSource { source, status, report: walk }));
@@ -60,14 +71,18 @@ enum Target {
     Search(Source),
 }
 
-fn target(path: &Path) -> Result<Target, Fault> {
+fn target(position: usize, path: &Path) -> Result<Target, Fault> {
     // A path to a file can only mean the skill it belongs to; anything but a SKILL.md gets an error that says so.
-    if path.is_dir() { given(path).map(Target::Search) } else { open_folder(path).map(Target::Skill) }
+    if path.is_dir() {
+        given(position, path).map(Target::Search)
+    } else {
+        open_folder(path).map(Target::Skill)
+    }
 }
 
-fn single(folder: &DiskFolder) -> CatalogSource {
+fn single(position: usize, folder: &DiskFolder) -> CatalogSource {
     let report = WalkReport { found: 1, complete: true, ..WalkReport::default() };
-    CatalogSource { source: Source::given(folder.path()), status: SourceStatus::Active, report }
+    CatalogSource { source: numbered(position, folder.path()), status: SourceStatus::Active, report }
 }
 
 impl CheckReport {
@@ -82,7 +97,7 @@ impl CheckReport {
         }
     }
 
-    fn add(&mut self, folder: &DiskFolder) {
+    fn add(&mut self, folder: &dyn Folder) {
         let inspection = inspection_of(folder);
         let Summary { found, loadable, conformant, refused } = &mut self.summary;
         *found += 1;

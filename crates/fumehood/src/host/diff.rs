@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fumehood_core::{Coded as _, RelPath};
-use fumehood_store::{CaptureError, Folder as _, Snapshot, SnapshotFile};
+use fumehood_store::{CaptureError, Snapshot, SnapshotFile};
 use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::check::{inspection_of, name_of};
@@ -16,7 +16,7 @@ impl Host {
     /// Compares two skills as they are now, from two captures.
     ///
     /// # Errors
-    /// Those of [`Host::show`]; `W_SKILL_TOO_LARGE`, `E_LINK_REFUSED`, `E_SNAPSHOT_CHANGED` or `E_FILE_UNREADABLE` if one
+    /// Those of [`Host::show`]; `E_NO_REVISION`, `E_SNAPSHOT_CHANGED` or `E_FILE_UNREADABLE` if one
     /// of them has no revision.
     pub fn diff(&self, before: &str, after: &str, roots: &[PathBuf]) -> Result<DiffReport, Fault> {
         let (before_side, before) = self.side(before, roots)?;
@@ -40,7 +40,7 @@ impl Host {
     fn side(&self, skill: &str, roots: &[PathBuf]) -> Result<(DiffSide, Snapshot), Fault> {
         let Opened { folder, .. } = self.open(skill, roots)?;
         let snapshot = folder.capture().map_err(|error| capture_fault(&error, &folder.location()))?;
-        let name = name_of(&inspection_of(&folder), &folder);
+        let name = name_of(&inspection_of(&*folder), &*folder);
         Ok((DiffSide { name, path: folder.location(), revision: snapshot.revision().to_string() }, snapshot))
     }
 }

@@ -7,7 +7,7 @@ use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::script::HintSource;
 use fumehood_core::skill::{Enforcement, FIELDS, Rescue, SkillText};
 use fumehood_core::{Code, Diagnostic, RelPath, Shown};
-use fumehood_store::{BytesOf, CaptureError, DiskFolder, FileError, Folder, Snapshot};
+use fumehood_store::{BytesOf, CaptureError, FileError, Folder, Snapshot};
 
 use super::check::name_of;
 use super::{Host, Opened};
@@ -34,9 +34,9 @@ impl Host {
     pub fn show(&self, skill: &str, roots: &[PathBuf]) -> Result<ShowReport, Fault> {
         let Opened { folder, source, shadowed_by } = self.open(skill, roots)?;
         let md = folder.skill_md();
-        let inspection = inspect(md.reading(folder.directory_name()), folder.facts(), &BytesOf(&folder));
+        let inspection = inspect(md.reading(folder.directory_name()), folder.facts(), &BytesOf(&*folder));
         let captured = folder.capture();
-        let mut report = shown(&folder, &md.file, &inspection, captured.as_ref().ok());
+        let mut report = shown(&*folder, &md.file, &inspection, captured.as_ref().ok());
         // A skill that cannot have a revision has a finding already; that it changed just now is new.
         if let Err(error @ (CaptureError::Changed | CaptureError::Unreadable)) = captured {
             let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
@@ -62,7 +62,7 @@ impl Host {
         let path = RelPath::parse(file).map_err(|error| {
             Fault::of(&error, "paths count from the skill's folder, with '/' between names")
         })?;
-        let fault = |error: FileError| file_fault(&error, &path, &folder);
+        let fault = |error: FileError| file_fault(&error, &path, &*folder);
         let size = folder.size(&path).map_err(fault)?;
         let end = match range.length {
             None => size,
@@ -132,7 +132,7 @@ impl Host {
 }
 
 fn shown(
-    folder: &DiskFolder,
+    folder: &dyn Folder,
     file: &str,
     inspection: &Inspection,
     snapshot: Option<&Snapshot>,
@@ -204,7 +204,7 @@ fn files(inspection: &Inspection, snapshot: Option<&Snapshot>) -> Vec<FileOut> {
     inspection.facts.files.iter().map(out).collect()
 }
 
-fn undeclared(folder: &DiskFolder, inspection: &Inspection) -> Vec<UndeclaredScriptOut> {
+fn undeclared(folder: &dyn Folder, inspection: &Inspection) -> Vec<UndeclaredScriptOut> {
     let scripts = inspection.undeclared_scripts(&BytesOf(folder)).into_iter();
     let out = scripts.map(|script| UndeclaredScriptOut {
         path: script.path.to_string(),
@@ -221,7 +221,7 @@ fn undeclared(folder: &DiskFolder, inspection: &Inspection) -> Vec<UndeclaredScr
 }
 
 /// A file that is not there gets the names that are near it (D6).
-fn file_fault(error: &FileError, path: &RelPath, folder: &DiskFolder) -> Fault {
+fn file_fault(error: &FileError, path: &RelPath, folder: &dyn Folder) -> Fault {
     let message = format!("{}: {error}", Shown::inline(path.as_str()));
     if error.code != Code::FileNotFound {
         return Fault::new(error.code, message, "choose another file; `fumehood show` lists them");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Shown};
-use fumehood_store::{Catalog, Source, SourceKind, TrustedProjects, project_of};
+use fumehood_store::{Catalog, Source, SourceKind, TrustError, TrustedProjects, project_of};
 
 use super::Host;
 use crate::fault::Fault;
@@ -24,9 +24,7 @@ impl Host {
     /// # Errors
     /// `E_SOURCE_MISSING` if there is no such folder.
     pub fn preview_project(&self, dir: &Path) -> Result<ProjectPreview, Fault> {
-        // `join` of an absolute path gives that path; the last component `.` makes sure it is a folder.
-        let real = self.surroundings.current.join(dir).canonicalize().ok().filter(|real| real.is_dir());
-        let Some(real) = real else {
+        let Some(real) = self.real(dir).filter(|real| real.is_dir()) else {
             let message = format!("{} is no folder", Shown::inline(&dir.to_string_lossy()));
             return Err(Fault::new(Code::SourceMissing, message, "check the path"));
         };
@@ -39,15 +37,45 @@ impl Host {
         Ok(ProjectPreview { project, skills })
     }
 
-    /// Records that the project is trusted, or no longer. The caller has asked the person.
+    /// Records that the project is trusted. The caller has asked the person.
     ///
     /// # Errors
     /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`, `E_SOURCE_MISSING`.
-    pub fn trust_project(&self, project: &Path, trusted: bool) -> Result<TrustReport, Fault> {
-        let home = self.home()?;
-        let changed = TrustedProjects::set(&home, project, trusted)
-            .map_err(|error| Fault::of(&error, "nothing was recorded; mend that and try again"))?;
-        let project = project.to_string_lossy().into_owned();
-        Ok(TrustReport { schema_version: SCHEMA_VERSION, project, trusted, changed })
+    pub fn trust_project(&self, preview: &ProjectPreview) -> Result<TrustReport, Fault> {
+        let changed = TrustedProjects::set(&self.home()?, &preview.project, true)
+            .map_err(|error| not_recorded(&error))?;
+        Ok(answer(&preview.project, true, changed))
+    }
+
+    /// Forgets the project around `dir`, or at `dir` if the folder is gone.
+    ///
+    /// # Errors
+    /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`.
+    pub fn forget_project(&self, dir: &Path) -> Result<TrustReport, Fault> {
+        let project = match self.real(dir) {
+            Some(real) => project_of(&real).to_path_buf(),
+            None => self.surroundings.current.join(dir),
+        };
+        let changed =
+            TrustedProjects::set(&self.home()?, &project, false).map_err(|error| not_recorded(&error))?;
+        Ok(answer(&project, false, changed))
+    }
+
+    /// The folder that a person means, with links resolved.
+    fn real(&self, dir: &Path) -> Option<PathBuf> {
+        self.surroundings.current.join(dir).canonicalize().ok()
+    }
+}
+
+fn not_recorded(error: &TrustError) -> Fault {
+    Fault::of(error, "nothing was changed; mend that and try again")
+}
+
+fn answer(project: &Path, trusted: bool, changed: bool) -> TrustReport {
+    TrustReport {
+        schema_version: SCHEMA_VERSION,
+        project: project.to_string_lossy().into_owned(),
+        trusted,
+        changed,
     }
 }

@@ -1,316 +1,246 @@
-//! `check` on folders made to hang it, fill its memory, or lead it elsewhere.
-//!
-//! Memory is bounded by the operating system: the program may not allocate more than `MEMORY_KIB`. Work is bounded by
-//! what the report says was looked at; the time limit only keeps a hanging test from hanging the run.
+//! Text that attacks whoever looks at it never leaves the program as it is.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt as _;
 
-use fumehood_testkit::{Opens, Scratch, skill_md};
-use serde_json::Value;
+use fumehood_testkit::hidden::{HOSTILE, HOSTILE_NAME, hidden_in};
+use fumehood_testkit::{Answer, World, skill};
+use serde_json::{Value, json};
 
-/// What the program may allocate. With its own code mapped it stays below 64 MiB.
-const MEMORY_KIB: u32 = 40 << 10;
-const HANGS_AFTER: Duration = Duration::from_secs(20);
-/// Without this much it cannot even start, which shows that the limit is in force.
-const TOO_LITTLE_KIB: u32 = 64;
-const DEPTH: usize = 100_000;
+use crate::trust::trust;
+use crate::{text, world, world_with};
 
-struct Answer {
-    exit: Option<i32>,
-    out: String,
-    err: String,
+/// A part of the attack as a person should see it, and as a program reads the very characters out of JSON.
+const AS_TEXT: &str = "\\u{202e}C\\u{2066}D\\u{200b}E";
+const AS_JSON: &str = "\\u202eC\\u2066D\\u200bE";
+
+/// As a quoted YAML value.
+fn yaml(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { format!("\\x{:02x}", u32::from(c)) } else { c.to_string() };
+    format!("\"{}\"", text.chars().map(escape).collect::<String>())
 }
 
-fn program() -> PathBuf {
-    std::env::var_os("FUMEHOOD_BIN").map_or_else(|| env!("CARGO_BIN_EXE_fumehood").into(), PathBuf::from)
-}
-
-fn run(memory_kib: u32, arguments: &[&str], folder: &Path) -> Answer {
-    let mut child = Command::new("sh")
-        .args(["-c", &format!("ulimit -d {memory_kib} && exec \"$0\" \"$@\"")])
-        .arg(program())
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-    let read = |stream: &mut dyn std::io::Read| {
-        let mut text = String::new();
-        stream.read_to_string(&mut text).map(|_| text)
-    };
-    let out = thread::spawn(move || read(&mut out));
-    let err = thread::spawn(move || read(&mut err));
-    let started = Instant::now();
-    let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break status,
-            None if started.elapsed() > HANGS_AFTER => {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("{arguments:?} hangs");
-            }
-            None => thread::sleep(Duration::from_millis(5)),
-        }
-    };
-    let text = |stream: thread::JoinHandle<std::io::Result<String>>| stream.join().unwrap().unwrap();
-    Answer { exit: status.code(), out: text(out), err: text(err) }
-}
-
-struct Report(Value);
-
-/// Checks the folder within the memory limit; the exit code must be this one.
-fn check(exit: i32, folder: &Path, more: &[&str]) -> Report {
-    let arguments = [&["check", ".", "--format", "json"], more].concat();
-    let answer = run(MEMORY_KIB, &arguments, folder);
-    assert_eq!(answer.exit, Some(exit), "{}", &answer.err[..answer.err.len().min(2000)]);
-    Report(serde_json::from_str(&answer.out).unwrap())
-}
-
-fn codes(of: &Value) -> Vec<&str> {
-    of["diagnostics"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap()).collect()
-}
-
-impl Report {
-    fn skill(&self, name: &str) -> &Value {
-        let skills = self.0["skills"].as_array().unwrap();
-        let of_name = |skill: &&Value| skill["path"].as_str().unwrap().ends_with(&format!("/{name}"));
-        skills.iter().find(of_name).unwrap_or_else(|| panic!("no skill {name}"))
-    }
-
-    fn source(&self) -> &Value {
-        &self.0["sources"][0]
-    }
-
-    /// The skill is refused, with exactly these findings.
-    fn refuses(&self, name: &str, expected: &[&str]) {
-        let skill = self.skill(name);
-        assert_eq!((skill["loadable"].as_bool(), codes(skill)), (Some(false), expected.to_vec()), "{name}");
-    }
-
-    /// The skill can be used, and this finding says what is left out.
-    fn takes(&self, name: &str, expected: &str) -> &Value {
-        let skill = self.skill(name);
-        assert_eq!(skill["loadable"], true, "{name}");
-        assert!(codes(skill).contains(&expected), "{name}: {:?}", codes(skill));
-        skill
-    }
-
-    /// The positive control: the good skill beside all this is found and whole.
-    fn finds_good(&self) {
-        let good = self.skill("good");
-        assert_eq!((good["loadable"].as_bool(), codes(good)), (Some(true), vec![]));
+/// Runs a command in both forms; the attack must be in each, and never as it is.
+fn assert_shown_safely(world: &World, arguments: &[&str]) {
+    for form in ["text", "json"] {
+        let answer = world.run(["--format", form].iter().chain(arguments));
+        assert_safe(&answer, arguments);
+        let both = format!("{}{}", answer.text(), answer.errors());
+        // Sentences for people are made safe before they become JSON.
+        let shows =
+            both.replace("\\\\", "\\").contains(AS_TEXT) || (form == "json" && both.contains(AS_JSON));
+        assert!(shows, "{form} of {arguments:?} does not show it: {both}");
     }
 }
 
-fn with_frontmatter(lines: &str) -> String {
-    format!("---\nname: x\ndescription: d\n{lines}\n---\n")
-}
-
-/// Every value is ten of the one before.
-fn alias_bomb() -> String {
-    let mut lines = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for level in 1..30 {
-        let ten = vec![format!("*a{}", level - 1); 10].join(", ");
-        writeln!(lines, "a{level}: &a{level} [{ten}]").unwrap();
+fn assert_safe(answer: &Answer, arguments: &[impl std::fmt::Debug]) {
+    for stream in [&answer.stdout, &answer.stderr] {
+        assert_eq!(hidden_in(stream), [""; 0], "{arguments:?}");
     }
-    with_frontmatter(&lines)
-}
-
-// Each file that should be a SKILL.md gets its own code, and none of them costs time or memory.
-#[test]
-fn a_skill_md_can_be_anything() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    scratch.fifo("fifo/SKILL.md");
-    scratch.socket("socket/SKILL.md");
-    scratch.link("to-fifo/SKILL.md", "pipe");
-    scratch.fifo("to-fifo/pipe");
-    scratch.sparse("giant/SKILL.md", 1 << 30);
-    scratch.file("large/SKILL.md", " ".repeat(2 << 20));
-    scratch.link("passwd/SKILL.md", "/etc/passwd");
-    scratch.link("zero/SKILL.md", "/dev/zero");
-    scratch.link("loop/SKILL.md", "SKILL.md");
-    scratch.file("bytes/SKILL.md", b"---\nname: x\ndescription: \xff\xfe\n---\n");
-    scratch.file("nul/SKILL.md", skill_md("nul") + "\0");
-    scratch.file("flow/SKILL.md", with_frontmatter(&format!("x: {}", "[".repeat(60_000))));
-    scratch.file("block/SKILL.md", with_frontmatter(&format!("x:\n  {}x", "- ".repeat(30_000))));
-    scratch.file("aliases/SKILL.md", alias_bomb());
-    scratch.file("wide/SKILL.md", with_frontmatter(&"? x\n".repeat(10_000)));
-    scratch.file("unclosed/SKILL.md", "---\n".to_owned() + &"a: b\n".repeat(100_000));
-    let fifo = Opens::of(&scratch.at("fifo/SKILL.md"));
-    let pipe = Opens::of(&scratch.at("to-fifo/pipe"));
-    let report = check(2, scratch.path(), &[]);
-    report.finds_good();
-    report.refuses("fifo", &["E_SPECIAL_FILE"]);
-    report.refuses("socket", &["E_SPECIAL_FILE"]);
-    // Of the link and of the FIFO it leads to.
-    report.refuses("to-fifo", &["E_SPECIAL_FILE", "E_SPECIAL_FILE"]);
-    report.refuses("giant", &["E_SKILL_MD_TOO_LARGE", "W_SKILL_TOO_LARGE"]);
-    report.refuses("large", &["E_SKILL_MD_TOO_LARGE"]);
-    report.refuses("passwd", &["E_LINK_ESCAPES"]);
-    report.refuses("zero", &["E_LINK_ESCAPES"]);
-    report.refuses("loop", &["E_LINK_ESCAPES"]);
-    report.refuses("bytes", &["E_SKILL_MD_ENCODING"]);
-    report.refuses("nul", &["E_SKILL_MD_NUL"]);
-    report.refuses("flow", &["E_FRONTMATTER_TOO_LARGE"]);
-    report.refuses("block", &["E_FRONTMATTER_TOO_LARGE"]);
-    report.refuses("wide", &["E_FRONTMATTER_TOO_LARGE"]);
-    report.refuses("unclosed", &["E_FRONTMATTER_UNCLOSED"]);
-    // Aliases are not expanded: the lines are read as text.
-    report.takes("aliases", "W_FRONTMATTER_QUOTED");
-    assert_eq!(report.source()["complete"], true);
-    assert_eq!((fifo.count(), pipe.count()), (0, 0));
-}
-
-// Whoever reads such a tree by going down needs a stack, a path or a handle for each level.
-#[test]
-fn a_hundred_thousand_nested_folders_are_left_alone() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    scratch.chain("chain", DEPTH);
-    scratch.skill("skill");
-    scratch.chain("skill/inner", DEPTH);
-    scratch.fifo("fifo/SKILL.md");
-    let report = check(2, scratch.path(), &[]);
-    report.finds_good();
-    report.takes("skill", "W_FILES_NOT_LISTED");
-    assert_eq!(codes(report.source()), ["W_WALK_DEPTH"]);
-    assert_eq!(report.source()["searched"], 1 + 6);
-    // Asked for every level there can be, it still ends where it says.
-    let deepest = check(2, scratch.path(), &["--max-depth", "32", "--max-folders", "1000000", "--nested"]);
-    deepest.finds_good();
-    assert_eq!(codes(deepest.source()), ["W_WALK_DEPTH"]);
-    assert!(deepest.source()["searched"].as_u64().unwrap() < 100);
-    // Nothing but the limit is wrong here; only --strict makes that a failure.
-    fs::remove_file(scratch.at("fifo/SKILL.md")).unwrap();
-    check(0, scratch.path(), &[]);
-    check(2, scratch.path(), &["--strict"]);
 }
 
 #[test]
-fn a_hundred_thousand_folders_side_by_side_are_not_all_searched() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    scratch.fifo("fifo/SKILL.md");
-    for number in 0..100_000 {
-        fs::create_dir(scratch.at(format!("x{number}"))).unwrap();
-    }
-    let report = check(2, scratch.path(), &[]);
-    report.finds_good();
-    report.refuses("fifo", &["E_SPECIAL_FILE"]);
-    assert_eq!(codes(report.source()), ["W_WALK_DIRECTORIES"]);
-    assert_eq!((&report.source()["searched"], &report.source()["complete"]), (&2000.into(), &false.into()));
-}
-
-// Links cost a look each, at a folder that can be as large as somebody likes.
-#[test]
-fn thousands_of_links_to_a_large_folder_are_not_all_followed() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    scratch.fifo("fifo/SKILL.md");
-    for number in 0..2000 {
-        fs::write(scratch.ready("large/x").with_file_name(format!("{number}")), "").unwrap();
-    }
-    for number in 0..20_000 {
-        scratch.link(format!("z{number}"), "large");
-        scratch.link(format!("a{number}"), "good");
-    }
-    let report = check(2, scratch.path(), &[]);
-    report.finds_good();
-    assert_eq!(report.0["summary"]["found"], 2);
-    assert_eq!(report.source()["searched"], 2000);
-    assert_eq!(codes(report.source()).last(), Some(&"W_WALK_DIRECTORIES"));
+fn the_search_finds_what_it_looks_for() {
+    assert_eq!(hidden_in(b"plain\n\ttext \xe2\x9d\xa4\xef\xb8\x8f"), [""; 0]);
+    assert_eq!(hidden_in(HOSTILE.as_bytes()).len(), 11);
+    assert_eq!(hidden_in(HOSTILE_NAME.as_bytes()).len(), 6);
+    // And the program does give such bytes away where it is asked for bytes.
+    let world = world_with(&skill("x").file("a.txt", HOSTILE));
+    assert_eq!(hidden_in(&world.run(["cat", "skills/x", "a.txt"]).stdout).len(), 11);
 }
 
 #[test]
-fn skills_of_too_many_files_are_bounded() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    for name in ["files", "unportable", "links", "fifos"] {
-        scratch.skill(name);
-    }
-    let name = "long-enough-to-cost-something-".repeat(8);
-    for number in 0..10_000 {
-        fs::write(scratch.at(format!("files/{number}")), "").unwrap();
-    }
-    for number in 0..40_000 {
-        fs::write(scratch.at(format!("unportable/{name}:{number}")), "").unwrap();
-    }
-    for number in 0..10_000 {
-        scratch.link(format!("links/{number}"), "/etc/passwd");
-        scratch.fifo(format!("fifos/{number}"));
-    }
-    // All of them are loadable, with what was left out named; so this one alone decides the exit code.
-    scratch.fifo("refused/SKILL.md");
-    let report = check(2, scratch.path(), &[]);
-    report.finds_good();
-    assert_eq!(report.takes("files", "W_FILES_NOT_LISTED")["files"], 8192);
-    // Two hundred of a kind are shown, and how many more there are.
-    for (name, code) in [
-        ("unportable", "E_SKILL_SOURCE_PATH_REJECTED"),
-        ("links", "E_LINK_ESCAPES"),
-        ("fifos", "E_SPECIAL_FILE"),
+fn frontmatter() {
+    for (key, value) in [
+        ("description", yaml(HOSTILE)),
+        ("name", yaml(HOSTILE)),
+        ("license", yaml(HOSTILE)),
+        ("compatibility", yaml(HOSTILE)),
+        ("allowed-tools", yaml(HOSTILE)),
     ] {
-        let skill = report.skill(name);
-        assert_eq!((skill["loadable"].as_bool(), skill["conformant"].as_bool()), (Some(true), Some(false)));
-        let shown = codes(skill).into_iter().filter(|other| *other == code).count();
-        assert_eq!(shown, 200, "{name}");
-        assert_eq!(codes(skill).last(), Some(&"W_FILES_NOT_LISTED"));
-    }
-}
-
-// Each of these is a million folders, if links are followed as often as they can be.
-#[test]
-fn links_that_multiply_are_bounded() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    scratch.skill("skill");
-    for level in 0..20 {
-        for side in ["l", "r"] {
-            scratch.link(format!("skill/{level}/{side}"), format!("../{}", level + 1));
-            scratch.link(format!("category/{level}/{side}"), format!("../{}", level + 1));
+        let lines = match key {
+            "description" => format!("name: x\ndescription: {value}"),
+            "name" => format!("name: {value}\ndescription: d"),
+            _ => format!("name: x\ndescription: d\n{key}: {value}"),
+        };
+        let world = world_with(&skill("x").frontmatter(&lines));
+        assert_shown_safely(&world, &["show", "skills/x"]);
+        match key {
+            "description" => assert_shown_safely(&world, &["list", "skills"]),
+            "name" => assert_safe(&world.run(["list", "skills"]), &[key]),
+            _ => assert_safe(&world.run(["check", "skills", "--notes"]), &[key]),
         }
     }
-    scratch.folder("skill/20");
-    scratch.skill("category/20");
-    scratch.fifo("fifo/SKILL.md");
-    let report = check(2, scratch.path(), &[]);
-    report.finds_good();
-    report.takes("skill", "W_FILES_NOT_LISTED");
-    assert_eq!(report.source()["complete"], true);
 }
 
-// Names and texts of skills reach a terminal only with their control characters made visible.
 #[test]
-fn hostile_names_are_shown_as_text() {
-    let scratch = Scratch::for_many();
-    scratch.skill("good");
-    scratch.file("skill/SKILL.md", skill_md("skill"));
-    scratch.file(std::ffi::OsStr::from_bytes(b"skill/\x1b]0;title\x07\r\n\xe2\x80\xae.txt"), "");
-    scratch.fifo("fifo\u{1b}[2J/SKILL.md");
-    let answer = run(MEMORY_KIB, &["check", ".", "--notes"], scratch.path());
-    assert_eq!(answer.exit, Some(2));
-    let raw = |text: &str| text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}');
-    assert!(!raw(&answer.out) && !raw(&answer.err), "{:?}", answer.out);
-    assert!(answer.out.contains("E_SKILL_SOURCE_PATH_REJECTED") && answer.out.contains("E_SPECIAL_FILE"));
+fn keys_and_broken_blocks() {
+    for lines in [
+        format!("name: x\ndescription: d\n{}: 1", yaml(HOSTILE)),
+        format!("name: x\ndescription: d\nmetadata:\n  {}: [1]", yaml(HOSTILE)),
+    ] {
+        let world = world_with(&skill("x").frontmatter(&lines));
+        assert_shown_safely(&world, &["check", "skills", "--notes"]);
+        assert_shown_safely(&world, &["show", "skills/x"]);
+    }
+    // What the YAML reader says about a line, and the two rescues.
+    for lines in [
+        format!("name: x\ndescription: Use: {HOSTILE_NAME}: {HOSTILE_NAME}"),
+        format!("name: x\ndescription: {HOSTILE_NAME}\n? ["),
+        format!("name: x\n{HOSTILE}: [\n&{HOSTILE_NAME}"),
+        HOSTILE.to_owned(),
+    ] {
+        let world = world_with(&skill("x").frontmatter(&lines));
+        for command in [&["check", "skills", "--notes"][..], &["list", "skills"], &["show", "skills/x"]] {
+            for form in ["text", "json"] {
+                assert_safe(&world.run(command.iter().chain(&["--format", form])), command);
+            }
+        }
+    }
 }
 
-// The check of the limit that the other tests rely on.
 #[test]
-fn the_memory_limit_is_in_force() {
-    let scratch = Scratch::new();
-    scratch.skill("good");
-    check(0, scratch.path(), &[]).finds_good();
-    assert_ne!(run(TOO_LITTLE_KIB, &["check", "."], scratch.path()).exit, Some(0));
+fn names_of_files_and_folders() {
+    let world = world();
+    world.add(&format!("{HOSTILE}/skills"), &skill("x"));
+    world.add(&format!("{HOSTILE}/skills"), &skill("x").in_folder(HOSTILE).file(HOSTILE_NAME, "#!/bin/sh\n"));
+    // A name with a control character is no portable path and refused; the finding names it.
+    world.write(&format!("{HOSTILE}/skills/x/{HOSTILE}"), "text");
+    world.write(&format!("{HOSTILE}/skills/x/{HOSTILE_NAME}.py"), "text");
+    world.link(&format!("{HOSTILE}/skills/x/{HOSTILE_NAME}-link"), format!("/{HOSTILE}"));
+    world.fifo(&format!("{HOSTILE}/skills/x/{HOSTILE_NAME}-fifo"));
+    world.link(&format!("{HOSTILE}/skills/{HOSTILE}-root"), "/usr");
+    let root = format!("{HOSTILE}/skills");
+    let skill = format!("{root}/x");
+    assert_shown_safely(&world, &["list", &root]);
+    assert_shown_safely(&world, &["check", &root, "--notes"]);
+    assert_shown_safely(&world, &["show", &skill]);
+    assert_shown_safely(&world, &["show", &format!("{root}/{HOSTILE}")]);
+    assert_shown_safely(&world, &["diff", &format!("{root}/{HOSTILE}"), &format!("{root}/{HOSTILE}")]);
+    assert_shown_safely(&world, &["cat", &skill, &format!("{HOSTILE_NAME}-link")]);
+    assert_safe(&world.run(["cat", &skill, HOSTILE]), &[HOSTILE]);
+    assert_shown_safely(&world, &["cat", &skill, &HOSTILE_NAME[..HOSTILE_NAME.len() - 1]]);
+    // Not UTF-8 either.
+    let odd = OsString::from_vec(b"\xff\x1b[2J\xe2\x80\xae.md".to_vec());
+    std::fs::write(world.path(&skill).join(&odd), "").unwrap();
+    assert_shown_safely(&world, &["show", &skill]);
+}
+
+#[test]
+fn manifests_and_first_lines() {
+    let hostile = |value: Value| value.to_string();
+    let script = |field: &str| {
+        let mut script = json!({"name": "s", "path": "s.py", "description": "d", "interpreter": "python3"});
+        script[field] = HOSTILE.into();
+        hostile(json!({"schemaVersion": 1, "scripts": [script]}))
+    };
+    for (file, content) in [
+        ("fumehood.json", hostile(json!({"schemaVersion": 1, HOSTILE: 1}))),
+        ("fumehood.json", script("name")),
+        ("fumehood.json", script("interpreter")),
+        ("fumehood.json", script("path")),
+        ("fumehood.json", script(HOSTILE)),
+        ("fumehood.json", format!("{{\"a\": {HOSTILE}")),
+        ("execution.json", hostile(json!({"schemaVersion": 1, HOSTILE: 1}))),
+        ("execution.json", hostile(json!({"schemaVersion": 1, "entrypoint": HOSTILE, "files": [HOSTILE]}))),
+        ("run", format!("#!/usr/bin/env -S {HOSTILE} x\n")),
+        ("run.py", format!("#!/{HOSTILE}\n")),
+    ] {
+        let world = world_with(&skill("x").file(file, &content).file("s.py", ""));
+        for command in [&["check", "skills", "--notes"][..], &["show", "skills/x"]] {
+            for form in ["text", "json"] {
+                assert_safe(&world.run(command.iter().chain(&["--format", form])), &[file, &content]);
+            }
+        }
+    }
+    // A description is shown as it was accepted.
+    let world = world_with(&skill("x").file("fumehood.json", script("description")).file("s.py", ""));
+    let shown = world.run(["show", "skills/x", "--format", "json"]);
+    assert!(shown.text().contains(AS_JSON));
+    assert_safe(&shown, &["description"]);
+}
+
+#[test]
+fn contents_in_a_diff_and_on_a_terminal() {
+    let world = world();
+    world.add("a", &skill("x").file("t", "one\n"));
+    world.add("b", &skill("x").file("t", format!("one\n{HOSTILE}\r\n")));
+    assert_shown_safely(&world, &["diff", "a/x", "b/x"]);
+    let json = world.run(["cat", "b/x", "t", "--format", "json"]);
+    assert_safe(&json, &["cat"]);
+    assert_eq!(json.json()["text"], format!("one\n{HOSTILE}\r\n"));
+    // A terminal gets text that cannot move its cursor, and no bytes that are no text.
+    let (screen, code) = world.call().on_terminal(["cat", "b/x", "t"]);
+    assert_eq!((code, hidden_in(screen.as_bytes())), (Some(0), vec![]));
+    assert!(screen.contains(AS_TEXT) && screen.starts_with("one\nA\\u{1b}[2J"), "{screen:?}");
+    world.write("b/x/t", b"\x1b[2J\xff");
+    let (screen, code) = world.call().on_terminal(["cat", "b/x", "t"]);
+    assert_eq!(code, Some(2));
+    assert!(screen.contains("5 bytes that are no text") && !screen.contains("\u{1b}[2J"), "{screen:?}");
+}
+
+#[test]
+fn arguments_and_settings() {
+    let world = world();
+    world.folder("empty");
+    for arguments in [
+        &["show", HOSTILE][..],
+        &["show", &format!("./{HOSTILE}")],
+        &["list", HOSTILE],
+        &["check", HOSTILE],
+        &["trust-project", HOSTILE],
+        &["show", "x", "--root", HOSTILE],
+        &["check", &format!("--{HOSTILE}")],
+        &["list", "--max-depth", HOSTILE],
+        &[HOSTILE],
+    ] {
+        assert_shown_safely(&world, arguments);
+    }
+    let bytes = OsStr::new("--").to_owned().into_vec();
+    let odd = OsString::from_vec([&bytes[..], b"\xff\x1b[2J"].concat());
+    assert_safe(&world.run([OsStr::new("check"), &odd]), &[&odd]);
+    for settings in [
+        format!("{} = 1\n", yaml(HOSTILE).replace("\\x", "\\u00")),
+        format!("# {HOSTILE}\nx = \n"),
+        format!("x = {HOSTILE}"),
+    ] {
+        world.write("home/.config/fumehood/fumehood.toml", settings);
+        for form in ["text", "json"] {
+            let answer = world.run(["list", "--format", form]);
+            assert_eq!(answer.code, Some(2));
+            assert_safe(&answer, &["settings"]);
+        }
+    }
+    let call = world.call().variable("FUMEHOOD_HOME", format!("/{HOSTILE}"));
+    let refused = call.run(["list"]);
+    assert!(refused.errors().contains(AS_TEXT), "{}", refused.errors());
+    assert_safe(&refused, &["FUMEHOOD_HOME"]);
+}
+
+#[test]
+fn the_question_about_a_project() {
+    let world = world();
+    let hostile = skill("x").in_folder(HOSTILE).description(&yaml(HOSTILE));
+    world.add("project/.agents/skills", &hostile);
+    world.add("project/.agents/skills", &skill("broken").in_folder(HOSTILE_NAME).skill_md("no"));
+    let call = world.call();
+    let (screen, answer) = call.at_terminal(["trust-project", "project"], "[y/N] ", "n\n");
+    assert_eq!((answer.code, hidden_in(screen.as_bytes())), (Some(3), vec![]));
+    assert!(screen.contains(AS_TEXT), "{screen:?}");
+    // One skill is one line: no text of an author can look like the end of the question.
+    let lines = screen.lines().filter(|line| line.starts_with("  ")).count();
+    assert_eq!(lines, 2, "{screen:?}");
+    trust(&world, "project");
+    let list = world.call().within("project").run(["list", "--format", "json"]);
+    assert!(list.text().contains(AS_JSON));
+    assert_safe(&list, &["list"]);
+    assert!(text(&list.json()["skills"][0]["path"]).contains(HOSTILE_NAME));
+}
+
+// What is harmless stays readable: letters of any script, and a symbol in its coloured form.
+#[test]
+fn ordinary_text_is_left_alone() {
+    let description = "Größe, 漢字, עברית, \u{2764}\u{fe0f} – done";
+    let world = world_with(&skill("x").description(description));
+    assert!(world.run(["show", "skills/x"]).text().contains(description));
 }

@@ -187,7 +187,7 @@ fn a_folder_without_a_revision_is_not_captured() {
     }
     let too_large = folder.capture().unwrap_err();
     assert_eq!(too_large, CaptureError::NoRevision(NoRevision::TooLarge));
-    assert_eq!(too_large.code(), Code::SkillTooLarge);
+    assert_eq!(too_large.code(), Code::NoRevision);
     fs::remove_file(scratch.at("sample/3")).unwrap();
     assert_eq!(folder.capture().unwrap().files().len(), SKILL_FILES_MAX);
 }
