@@ -163,7 +163,7 @@ impl Walker<'_> {
         }
         if has_skill(&entries) {
             let inner = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
-            self.skill(dir, path.to_path_buf(), &entries);
+            self.skill(dir, path.to_path_buf(), &entries, more);
             let Some(inner) = inner else { return };
             return self.children(&inner, path, &entries, depth);
         }
@@ -201,9 +201,9 @@ impl Walker<'_> {
     /// A link counts only if it leads straight to a skill.
     fn link(&mut self, path: &Path) {
         let Some((dir, real)) = self.follow(path) else { return };
-        let Ok((entries, _)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
+        let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
         if has_skill(&entries) {
-            self.skill(dir, real, &entries);
+            self.skill(dir, real, &entries, more);
         } else {
             let finding =
                 about(path, Code::WalkLink, "a linked folder is searched only if it is a skill itself");
@@ -229,14 +229,14 @@ impl Walker<'_> {
         }
     }
 
-    fn skill(&mut self, dir: Dir, path: PathBuf, entries: &[Entry]) {
+    fn skill(&mut self, dir: Dir, path: PathBuf, entries: &[Entry], more: bool) {
         if self.report.found == self.limits.skills {
             let message = format!("searching stops at {} skills", self.limits.skills);
             self.give_up(&path, Code::WalkSkills, message);
             self.stopped = true;
             return;
         }
-        if let Some(folder) = DiskFolder::from_entries(dir, path, entries) {
+        if let Some(folder) = DiskFolder::from_entries(dir, path, entries, more) {
             self.report.found += 1;
             if (self.visit)(folder) == Continue::No {
                 self.stopped = true;
