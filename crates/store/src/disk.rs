@@ -45,16 +45,16 @@ impl DiskFolder {
             code: Code::SourceUnreadable,
             message: "the operating system refused to list this folder",
         })?;
-        Self::from_entries(dir, path, &entries, more)
+        Self::from_entries(dir, path, entries, more)
             .ok_or(FileError { code: Code::SkillMdMissing, message: "the folder holds no SKILL.md" })
     }
 
     /// The folder as a skill, if one of its entries is a SKILL.md.
-    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: &[Entry], more: bool) -> Option<Self> {
+    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: Vec<Entry>, more: bool) -> Option<Self> {
         let is_candidate = |entry: &&Entry| is_skill_md(&entry.name) && entry.kind != Kind::Directory;
         let spellings: Vec<Entry> = entries.iter().filter(is_candidate).cloned().collect();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let names = (!more).then(|| entries.to_vec());
+        let names = (!more).then_some(entries);
         (!spellings.is_empty()).then_some(Self { dir, path, name, spellings, names })
     }
 

@@ -162,9 +162,10 @@ impl Walker<'_> {
             return;
         }
         if has_skill(&entries) {
-            let inner = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
-            self.skill(dir, path.to_path_buf(), &entries, more);
-            let Some(inner) = inner else { return };
+            let again = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
+            let again = again.map(|dir| (dir, entries.clone()));
+            self.skill(dir, path.to_path_buf(), entries, more);
+            let Some((inner, entries)) = again else { return };
             return self.children(&inner, path, &entries, depth);
         }
         if self.report.searched == self.limits.directories {
@@ -203,7 +204,7 @@ impl Walker<'_> {
         let Some((dir, real)) = self.follow(path) else { return };
         let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
         if has_skill(&entries) {
-            self.skill(dir, real, &entries, more);
+            self.skill(dir, real, entries, more);
         } else {
             let finding =
                 about(path, Code::WalkLink, "a linked folder is searched only if it is a skill itself");
@@ -229,7 +230,7 @@ impl Walker<'_> {
         }
     }
 
-    fn skill(&mut self, dir: Dir, path: PathBuf, entries: &[Entry], more: bool) {
+    fn skill(&mut self, dir: Dir, path: PathBuf, entries: Vec<Entry>, more: bool) {
         if self.report.found == self.limits.skills {
             let message = format!("searching stops at {} skills", self.limits.skills);
             self.give_up(&path, Code::WalkSkills, message);
