@@ -1,6 +1,6 @@
 //! Inspection: what a folder claims to be, from facts that somebody else read. Inert: it runs and approves nothing.
 
-use crate::code::Code;
+use crate::code::{Code, Severity};
 use crate::diagnostic::Diagnostic;
 use crate::limits::{
     BUNDLE_BYTES_MAX, BUNDLE_FILE_BYTES_MAX, MANIFEST_BYTES_MAX, SKILL_BYTES_MAX, SKILL_FILES_MAX,
@@ -44,9 +44,9 @@ pub enum NoRevision {
 }
 
 impl FolderFacts {
-    /// Bytes of all listed files.
+    /// Bytes of all listed files. Sparse files can claim more than a `u64` counts; the sum then stays at its end.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.size).sum()
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
     }
 
     /// Why the folder cannot have a revision, if it cannot.
@@ -186,10 +186,11 @@ pub fn inspect(reading: Reading, facts: FolderFacts, bytes: &dyn FileBytes) -> I
         execution: ManifestState::Absent,
         fumehood: ManifestState::Absent,
     };
-    // A SKILL.md that is refused as a file is met twice, when it is read and when the folder is listed.
-    let mut listing = core::mem::take(&mut inspection.facts.diagnostics);
-    listing.retain(|finding| !inspection.diagnostics.contains(finding));
-    inspection.diagnostics.append(&mut listing);
+    // A SKILL.md that is a FIFO was met by whoever read it and by whoever listed the folder; once is enough.
+    let mut of_folder = core::mem::take(&mut inspection.facts.diagnostics);
+    let said = &inspection.diagnostics;
+    of_folder.retain(|new| !said.iter().any(|old| (old.code, &old.path) == (new.code, &new.path)));
+    inspection.diagnostics.append(&mut of_folder);
     note_size(&mut inspection);
     inspection.execution = read_execution(&mut inspection, bytes);
     inspection.fumehood = read_fumehood(&mut inspection, bytes);
@@ -249,7 +250,12 @@ fn read_manifest<T>(
     judge: impl FnOnce(&[u8], &FolderFacts) -> Judged<T>,
 ) -> ManifestState<T> {
     let Some(path) = RelPath::parse(file).ok().filter(|path| inspection.facts.find(path).is_some()) else {
-        return ManifestState::Absent;
+        // A FIFO or a link that leads out is not listed, and its finding says that something is there.
+        let met = |finding: &Diagnostic| {
+            finding.path.as_deref() == Some(file) && finding.severity() == Severity::Error
+        };
+        let refused = inspection.diagnostics.iter().any(met);
+        return if refused { ManifestState::Refused } else { ManifestState::Absent };
     };
     let linked = missing_or_linked(core::iter::once(&path), &inspection.facts);
     let text = match linked.into_iter().next().map_or_else(|| bytes.head(&path, MANIFEST_BYTES_MAX + 1), Err)
@@ -299,11 +305,11 @@ fn missing_or_linked<'p>(
 /// One file may have 1 MiB; all of them with manifest, instructions, names and framing 4 MiB (CHK-057, 103, 149).
 fn bundle_size(manifest: &ExecutionManifest, facts: &FolderFacts) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    let mut total = 0;
+    let mut total: u64 = 0;
     let always = [EXECUTION_JSON, SKILL_MD].map(RelPath::parse);
     for path in always.iter().flatten().chain(manifest.files()) {
         let size = facts.find(path).map_or(0, |fact| fact.size);
-        total += size + path.as_str().len() as u64 + FRAME_BYTES;
+        total = total.saturating_add(size).saturating_add(path.as_str().len() as u64 + FRAME_BYTES);
         if size > BUNDLE_FILE_BYTES_MAX {
             let message = format!("{size} bytes; a declared file may have {BUNDLE_FILE_BYTES_MAX}");
             problems.push(Diagnostic::new(Code::DeclaredFile, message).in_file(path.as_str()));
@@ -325,3 +331,6 @@ pub const EXECUTION_JSON: &str = "execution.json";
 pub const FUMEHOOD_JSON: &str = "fumehood.json";
 /// What the revision's framing adds to each file: two lengths and a digest.
 const FRAME_BYTES: u64 = 8 + 8 + 32;
+
+#[cfg(test)]
+mod tests;

@@ -37,10 +37,14 @@ pub const LISTED_FILES_MAX: usize = 8192;
 pub const LISTED_DIRECTORIES_MAX: usize = 2000;
 /// Folder levels inside a skill that are listed.
 pub const LISTED_DEPTH_MAX: usize = 16;
+/// Names in a skill that are looked at: files, folders, links, and what is refused.
+pub const LISTED_ENTRIES_MAX: usize = 16_384;
+/// Findings of one code about the files of a skill that are kept; the rest is counted.
+pub const LISTED_FINDINGS_MAX: usize = 200;
 
 /// Folder levels below a root that are searched for skills.
 pub const WALK_DEPTH_MAX: usize = 6;
-/// Folders of one root that are searched without being a skill.
+/// Folders of one root that are searched without being a skill; linked, unreadable and refused ones count.
 pub const WALK_DIRECTORIES_MAX: usize = 2000;
 /// Skills taken from one root.
 pub const WALK_SKILLS_MAX: usize = 65_536;

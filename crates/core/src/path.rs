@@ -127,12 +127,20 @@ impl RelPath {
         if self.0.is_ascii() {
             return self.0.to_ascii_lowercase();
         }
-        // Twice, since folding can leave a composable pair behind and composing can give a new capital.
-        fold(&fold(&self.0))
+        // Folding can leave a composable pair behind, and composing can give a new capital: until nothing changes.
+        let mut key = fold(&self.0);
+        for _ in 0..FOLDS_MAX {
+            let again = fold(&key);
+            if again == key {
+                break;
+            }
+            key = again;
+        }
+        key
     }
 }
 
-/// Paths of one bundle, no two of which are the same file anywhere.
+/// Paths of files of one bundle, which can stand beside each other on every system.
 #[derive(Clone, Debug, Default)]
 pub struct PathSet {
     by_key: BTreeMap<String, RelPath>,
@@ -142,24 +150,31 @@ impl PathSet {
     /// Adds a path.
     ///
     /// # Errors
-    /// The path already here that it collides with (equal, or equal but for case or Unicode form).
+    /// The path already here that it collides with: equal, equal but for case or Unicode form, or a file where the
+    /// other has a folder.
     pub fn insert(&mut self, path: &RelPath) -> Result<(), RelPath> {
-        use std::collections::btree_map::Entry;
-        match self.by_key.entry(path.collision_key()) {
-            Entry::Occupied(here) => Err(here.get().clone()),
-            Entry::Vacant(free) => {
-                free.insert(path.clone());
-                Ok(())
-            }
+        let key = path.collision_key();
+        let folders = key.match_indices('/').map(|(end, _)| &key[..end]);
+        let inside = format!("{key}/");
+        let below =
+            self.by_key.range(inside.clone()..).next().filter(|(other, _)| other.starts_with(&inside));
+        let here = folders.chain([key.as_str()]).find_map(|name| self.by_key.get(name));
+        if let Some(other) = here.or(below.map(|(_, path)| path)) {
+            return Err(other.clone());
         }
+        self.by_key.insert(key, path.clone());
+        Ok(())
     }
 }
 
 /// Upper case and back comes close to Unicode's full case folding: `ß` becomes `ss` and a final sigma an inner one. Where
 /// it differs it makes more one (the dotless `ı` becomes `i`), which refuses a bundle and confuses nothing.
 fn fold(text: &str) -> String {
-    text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
+
+/// Two rounds are the most that any known text takes.
+const FOLDS_MAX: usize = 4;
 
 fn reason_against(text: &str) -> Option<PathReason> {
     let bytes = text.as_bytes();
@@ -344,6 +359,11 @@ mod tests {
             ("Ὀδυσσεύς", "ὈΔΥΣΣΕΎΣ"),
             ("ŉ", "ʼN"),
             ("ı", "I"),
+            ("\u{1e9e}\u{307}", "s\u{1e61}"),
+            // A file where the other has a folder, in both orders.
+            ("a/b/c", "a"),
+            ("A/B", "a/b/c"),
+            ("caf\u{e9}/x", "cafe\u{301}"),
         ];
         for (a, b) in pairs {
             let mut set = PathSet::default();
@@ -352,7 +372,7 @@ mod tests {
             assert_eq!(set.insert(&b), Err(a.clone()), "{a} {b}");
         }
         let mut set = PathSet::default();
-        for different in ["a", "b", "a/b", "ab"] {
+        for different in ["a", "b", "c/d", "c/e", "ab", "a.d/x", "c-/x"] {
             assert_eq!(set.insert(&RelPath(different.to_owned())), Ok(()));
         }
     }

@@ -152,8 +152,9 @@ impl Catalog {
     }
 
     fn missing(&self, name: &str) -> LookupError {
-        let label = name.split_once(':').map(|(label, _)| label);
-        if self.sources.iter().any(|source| source.source.is_inert() && label == Some(&source.source.label)) {
+        let label = name.rsplit_once(':').map(|(label, _)| label);
+        let asked = |source: &CatalogSource| Some(source.source.label.as_str()) == label;
+        if self.sources.iter().any(|source| source.status == SourceStatus::Inert && asked(source)) {
             return LookupError::Inert;
         }
         let mut near: Vec<(usize, &str)> = self
@@ -261,3 +262,6 @@ pub fn shadow_note(winner: &CatalogEntry) -> Diagnostic {
         format!("the name stands for {}", fumehood_core::Shown::inline(&winner.path.to_string_lossy()));
     Diagnostic::new(Code::Shadowed, message)
 }
+
+#[cfg(test)]
+mod tests;

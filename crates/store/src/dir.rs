@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, StatxFlags};
@@ -17,6 +18,8 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
+    /// Held while listing: how far a listing came belongs to the handle, and two at once would share it.
+    listing: Mutex<()>,
 }
 
 /// An open regular file and what it was when it was opened.
@@ -67,7 +70,7 @@ pub(crate) enum OpenError {
     Missing,
     /// It is something else than what was asked for.
     Kind(Kind),
-    /// A link that leaves the tree, goes in a circle or leads to nothing.
+    /// A link that leaves the tree or goes in a circle.
     Escapes,
     /// The operating system said no.
     System(Errno),
@@ -76,14 +79,16 @@ pub(crate) enum OpenError {
 impl Dir {
     /// Opens a directory by a path that the person or the host chose; links in it are followed.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).map_err(OpenError::from)?;
-        Ok(Self { fd })
+        Ok(Self::of(rustix::fs::open(path, DIRECTORY, Mode::empty())?))
     }
 
     /// Opens a subdirectory. Links are refused.
     pub(crate) fn open_dir(&self, name: &[u8]) -> Result<Self, OpenError> {
-        let fd = rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { fd })
+        Ok(Self::of(rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    fn of(fd: OwnedFd) -> Self {
+        Self { fd, listing: Mutex::new(()) }
     }
 
     /// Opens a regular file of this directory. Links are refused.
@@ -114,22 +119,30 @@ impl Dir {
                     Err(OpenError::Missing)
                 }
             }
-            Kind::Directory => Ok(Resolved::Dir(Self { fd: self.open_beneath(path, DIRECTORY)? })),
+            Kind::Directory => Ok(Resolved::Dir(Self::of(self.open_beneath(path, DIRECTORY)?))),
             kind => Err(OpenError::Kind(kind)),
         }
     }
 
     fn open_beneath(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, OpenError> {
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), beneath) {
-            Err(Errno::XDEV | Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => Err(OpenError::Escapes),
-            other => other.map_err(OpenError::from),
+        for _ in 0..RESOLVE_TRIES_MAX {
+            match rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), beneath) {
+                // Something was renamed, anywhere, while the kernel walked a `..`: it asks to be asked again.
+                Err(Errno::AGAIN) => {}
+                Err(Errno::XDEV | Errno::LOOP) => return Err(OpenError::Escapes),
+                // A path through a file, as if that were a folder, leads to nothing.
+                Err(Errno::NOTDIR) => return Err(OpenError::Missing),
+                other => return other.map_err(OpenError::from),
+            }
         }
+        Err(OpenError::System(Errno::AGAIN))
     }
 
     /// The names in this directory in byte order, at most `entries_max`; the flag says whether there are more.
     pub(crate) fn entries(&self, entries_max: usize) -> Result<(Vec<Entry>, bool), Errno> {
-        // The handle remembers how far an earlier listing came.
+        // A panic under the lock leaves nothing half done: every listing starts at the beginning.
+        let _alone = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
         rustix::fs::seek(&self.fd, SeekFrom::Start(0))?;
         let mut buffer = [MaybeUninit::uninit(); DIRECTORY_BUFFER_BYTES];
         let mut reader = RawDir::new(&self.fd, &mut buffer);
@@ -213,6 +226,10 @@ impl File {
                 bytes.reserve_exact(bytes.len().max(4096).min(bytes_max - bytes.len()));
             }
             let at = offset.saturating_add(bytes.len() as u64);
+            // No file reaches further, and the kernel would call it a mistake rather than the end.
+            if at > i64::MAX as u64 - bytes.capacity() as u64 {
+                break;
+            }
             match rustix::io::pread(&self.fd, spare_capacity(&mut bytes), at) {
                 Ok(0) => break,
                 Ok(_) if bytes.len() == left && left < bytes.capacity() => break,
@@ -287,5 +304,11 @@ const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOC
 const DIRECTORY_BUFFER_BYTES: usize = 16 << 10;
 const COMPARED_BYTES: usize = 16 << 10;
 
-/// Names read from one directory, at most.
-pub(crate) const ENTRIES_MAX: usize = 262_144;
+/// How often the kernel is asked to resolve one path while others keep renaming.
+const RESOLVE_TRIES_MAX: usize = 64;
+
+/// Names of directories that are held at once, at most: of one listing, or of all that one search is inside of.
+pub(crate) const ENTRIES_MAX: usize = 131_072;
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! A skill's folder on disk.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{FileFact, FolderFacts};
@@ -33,12 +34,16 @@ impl DiskFolder {
         let named_file = path.file_name().is_some_and(|name| is_skill_md(name.as_encoded_bytes()));
         let path = if named_file && !path.is_dir() { path.parent().unwrap_or(path) } else { path };
         let not_found = FileError { code: Code::SkillNotFound, message: "there is no folder at this path" };
-        let path = std::fs::canonicalize(or_current(path)).map_err(|_| not_found.clone())?;
+        let refused = FileError {
+            code: Code::SourceUnreadable,
+            message: "the operating system refused to open this folder",
+        };
+        let path = std::fs::canonicalize(or_current(path)).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => refused.clone(),
+            _ => not_found.clone(),
+        })?;
         let dir = Dir::open(&path).map_err(|error| match error {
-            OpenError::System(_) => FileError {
-                code: Code::SourceUnreadable,
-                message: "the operating system refused to open this folder",
-            },
+            OpenError::System(_) => refused,
             _ => not_found,
         })?;
         let (entries, more) = dir.entries(ENTRIES_MAX).map_err(|_| FileError {
@@ -70,10 +75,14 @@ impl DiskFolder {
 
     /// Opens a file of the skill, component by component; only where that meets a link, through the kernel's resolver.
     fn open_file(&self, path: &RelPath) -> Result<File, FileError> {
-        let opened = self.open_plain(path).or_else(|error| match error {
-            OpenError::Kind(_) => match self.dir.resolve(path.as_str().as_bytes())? {
-                Resolved::File(file) => Ok(file),
-                Resolved::Dir(_) => Err(OpenError::Kind(Kind::Directory)),
+        let opened = if list::is_git(path) { Err(OpenError::Missing) } else { self.open_plain(path) };
+        let opened = opened.or_else(|error| match error {
+            OpenError::Kind(met) => match self.dir.resolve(path.as_str().as_bytes()) {
+                Ok(Resolved::File(file)) => Ok(file),
+                Ok(Resolved::Dir(_)) => Err(OpenError::Kind(Kind::Directory)),
+                // The link is there and its target is not.
+                Err(OpenError::Missing) if met == Kind::Link => Err(OpenError::Escapes),
+                Err(error) => Err(error),
             },
             error => Err(error),
         });
@@ -114,6 +123,25 @@ impl DiskFolder {
             }
         }
         Err(OpenError::Missing)
+    }
+
+    fn capture_in_steps(&self, did: &mut dyn FnMut(Step)) -> Result<Snapshot, CaptureError> {
+        let facts = self.facts();
+        if let Some(reason) = facts.no_revision() {
+            return Err(CaptureError::NoRevision(reason));
+        }
+        did(Step::Listed);
+        let contents = self.read_all(&facts.files)?;
+        did(Step::Read);
+        self.compare_all(&contents)?;
+        did(Step::Compared);
+        let again = self.facts();
+        // What is refused is in no list of files, and has come since then if there is any.
+        let same = again.files == facts.files && again.no_revision().is_none();
+        if !same || !self.is_still_there() {
+            return Err(CaptureError::Changed);
+        }
+        Ok(Snapshot::of(contents.into_iter().map(|file| (file.path, file.bytes)).collect()))
     }
 
     /// First reading: the bytes of every listed file, and what each was when it was read.
@@ -201,17 +229,16 @@ impl Folder for DiskFolder {
     }
 
     fn capture(&self) -> Result<Snapshot, CaptureError> {
-        let facts = self.facts();
-        if let Some(reason) = facts.no_revision() {
-            return Err(CaptureError::NoRevision(reason));
-        }
-        let contents = self.read_all(&facts.files)?;
-        self.compare_all(&contents)?;
-        if self.facts().files != facts.files || !self.is_still_there() {
-            return Err(CaptureError::Changed);
-        }
-        Ok(Snapshot::of(contents.into_iter().map(|file| (file.path, file.bytes)).collect()))
+        self.capture_in_steps(&mut |_| {})
     }
+}
+
+/// What a capture has just done. Tests change the folder there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Listed,
+    Read,
+    Compared,
 }
 
 /// One file as the first reading found it.
@@ -234,3 +261,6 @@ fn or_current(path: &Path) -> &Path {
 pub(crate) fn about(path: &Path, code: Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(code, message).in_file(path.to_string_lossy())
 }
+
+#[cfg(test)]
+mod tests;

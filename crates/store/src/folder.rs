@@ -12,6 +12,7 @@ use fumehood_core::{Code, Coded, Diagnostic, RelPath};
 use crate::capture::{CaptureError, Snapshot};
 use crate::dir::Identity;
 use crate::disk::DiskFolder;
+use crate::list;
 
 /// A skill's folder: on disk, in memory, later on another machine.
 ///
@@ -159,7 +160,13 @@ impl MemoryFolder {
 
     fn file(&self, path: &RelPath) -> Result<&[u8], FileError> {
         let missing = FileError { code: Code::FileNotFound, message: "the skill has no such file" };
-        self.files.get(path).map(Vec::as_slice).ok_or(missing)
+        let bytes = self.files.get(path).filter(|_| !list::is_git(path));
+        bytes.map(Vec::as_slice).ok_or(missing)
+    }
+
+    /// The files but for git's own.
+    fn content(&self) -> impl Iterator<Item = (&RelPath, &Vec<u8>)> {
+        self.files.iter().filter(|(path, _)| !list::is_git(path))
     }
 }
 
@@ -193,11 +200,14 @@ impl Folder for MemoryFolder {
             link: false,
         };
         let mut facts = FolderFacts {
-            files: self.files.iter().map(fact).collect(),
+            files: self.content().map(fact).collect(),
             complete: true,
             ..FolderFacts::default()
         };
-        crate::list::refuse_collisions(&mut facts);
+        if self.files.keys().any(list::is_git) {
+            facts.diagnostics.push(list::git_skipped());
+        }
+        list::judge_paths(&mut facts);
         facts
     }
 
@@ -216,7 +226,9 @@ impl Folder for MemoryFolder {
         let facts = self.facts();
         match facts.no_revision() {
             Some(reason) => Err(CaptureError::NoRevision(reason)),
-            None => Ok(Snapshot::of(BTreeMap::clone(&self.files))),
+            None => {
+                Ok(Snapshot::of(self.content().map(|(path, bytes)| (path.clone(), bytes.clone())).collect()))
+            }
         }
     }
 }

@@ -40,6 +40,21 @@ pub enum HomeError {
     },
 }
 
+impl Surroundings {
+    /// `HOME`, if it is absolute. A relative one would name a folder of whatever project is the current folder.
+    pub(crate) fn absolute_home(&self) -> Option<&Path> {
+        self.home.as_deref().filter(|home| home.is_absolute())
+    }
+
+    /// The project around the current folder. The home folder itself is none, and neither is `/`: everything of the
+    /// person would lie in it.
+    pub fn project(&self) -> Option<&Path> {
+        let project = project_of(&self.current);
+        let home = self.absolute_home().and_then(|home| std::fs::canonicalize(home).ok());
+        (project.parent().is_some() && home.as_deref() != Some(project)).then_some(project)
+    }
+}
+
 impl Home {
     /// The folders for these surroundings: `FUMEHOOD_HOME` for both if set, else below `HOME`.
     ///
@@ -47,10 +62,10 @@ impl Home {
     /// [`HomeError`]: `FUMEHOOD_HOME` must exist, be the caller's, have mode 0700 and lie outside the project.
     pub fn find(surroundings: &Surroundings) -> Result<Self, HomeError> {
         if let Some(path) = &surroundings.fumehood_home {
-            let real = check_given(path, &surroundings.current)?;
+            let real = check_given(path, surroundings)?;
             return Ok(Self { config: real.clone(), state: real });
         }
-        let home = surroundings.home.as_ref().filter(|home| home.is_absolute()).ok_or(HomeError::Unknown)?;
+        let home = surroundings.absolute_home().ok_or(HomeError::Unknown)?;
         Ok(Self { config: home.join(".config/fumehood"), state: home.join(".local/share/fumehood") })
     }
 
@@ -69,14 +84,14 @@ impl Home {
     }
 }
 
-fn check_given(path: &Path, current: &Path) -> Result<PathBuf, HomeError> {
+fn check_given(path: &Path, surroundings: &Surroundings) -> Result<PathBuf, HomeError> {
     let refused = |reason| HomeError::Refused { path: path.to_path_buf(), reason };
     if !path.is_absolute() {
         return Err(refused("is not an absolute path"));
     }
     let real = std::fs::canonicalize(path).map_err(|_| refused("does not exist; make it with mode 0700"))?;
     check_private(&real)?;
-    if real.starts_with(project_of(current)) {
+    if surroundings.project().is_some_and(|project| real.starts_with(project)) {
         return Err(refused("lies inside the current project, where a skill could write it"));
     }
     Ok(real)
@@ -118,3 +133,6 @@ impl fmt::Display for HomeError {
 }
 
 impl std::error::Error for HomeError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,15 @@
 //! The files of one skill on disk, within limits, with a finding for everything that is left out.
 
+use std::collections::BTreeMap;
+
 use fumehood_core::inspect::{FileFact, FolderFacts};
-use fumehood_core::limits::{LISTED_DEPTH_MAX, LISTED_DIRECTORIES_MAX, LISTED_FILES_MAX};
+use fumehood_core::limits::{
+    LISTED_DEPTH_MAX, LISTED_DIRECTORIES_MAX, LISTED_ENTRIES_MAX, LISTED_FILES_MAX, LISTED_FINDINGS_MAX,
+};
 use fumehood_core::path::{PathError, PathReason};
 use fumehood_core::{Code, Diagnostic, PathSet, RelPath, Shown};
 
-use crate::dir::{Dir, ENTRIES_MAX, Entry, Identity, Kind, OpenError, Resolved};
+use crate::dir::{Dir, Entry, Identity, Kind, OpenError, Resolved};
 use crate::folder::is_skill_md;
 
 /// Lists `root`. Links inside it are followed, and what they lead to is listed under the link's own path.
@@ -19,6 +23,7 @@ pub(crate) fn list_with(root: &Dir, names: Option<&[Entry]>) -> FolderFacts {
         root,
         facts: FolderFacts { complete: true, ..FolderFacts::default() },
         directories_left: LISTED_DIRECTORIES_MAX,
+        entries_left: LISTED_ENTRIES_MAX,
         above: Vec::new(),
         hard_links: 0,
     };
@@ -28,21 +33,45 @@ pub(crate) fn list_with(root: &Dir, names: Option<&[Entry]>) -> FolderFacts {
         let message = format!("{hard_links} of the files have other names on this disk");
         facts.diagnostics.push(Diagnostic::new(Code::HardLinked, message));
     }
-    facts.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    refuse_collisions(&mut facts);
+    judge_paths(&mut facts);
     facts
 }
 
-/// Refuses every file that would be another file of the same skill on some system.
-pub(crate) fn refuse_collisions(facts: &mut FolderFacts) {
+/// Sorts the files, notes a SKILL.md among them that is none, refuses every file that cannot stand beside another on
+/// some system, and shortens what was found. The same for every kind of folder.
+pub(crate) fn judge_paths(facts: &mut FolderFacts) {
+    facts.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    for path in facts.files.iter().map(|file| &file.path) {
+        if path.as_str().contains('/') && is_skill_md(path.file_name().as_bytes()) {
+            let finding = Diagnostic::new(Code::NestedSkill, "counts as a supporting file of this skill");
+            facts.diagnostics.push(finding.in_file(path.as_str()));
+        }
+    }
     let mut seen = PathSet::default();
     for file in &facts.files {
         if let Err(other) = seen.insert(&file.path) {
-            let message = format!("the same file as {} on some systems", Shown::inline(other.as_str()));
+            let message = format!("on some systems it cannot stand beside {}", Shown::inline(other.as_str()));
             let finding = Diagnostic::new(Code::PathCollision, message).in_file(file.path.as_str());
             facts.diagnostics.push(finding);
             facts.refused += 1;
         }
+    }
+    shorten(&mut facts.diagnostics);
+}
+
+/// Keeps the first findings of each code, so that a verdict never depends on one that was dropped.
+fn shorten(findings: &mut Vec<Diagnostic>) {
+    let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
+    findings.retain(|finding| {
+        let count = counts.entry(finding.code).or_default();
+        *count += 1;
+        *count <= LISTED_FINDINGS_MAX
+    });
+    let dropped: usize = counts.values().map(|count| count.saturating_sub(LISTED_FINDINGS_MAX)).sum();
+    if dropped > 0 {
+        let message =
+            format!("{dropped} more findings are not shown; {LISTED_FINDINGS_MAX} of each code are");
+        findings.push(Diagnostic::new(Code::FilesNotListed, message));
     }
 }
 
@@ -50,6 +79,7 @@ struct Lister<'r> {
     root: &'r Dir,
     facts: FolderFacts,
     directories_left: usize,
+    entries_left: usize,
     /// The directories we are inside of, to notice a link that leads back up.
     above: Vec<Identity>,
     hard_links: usize,
@@ -66,16 +96,17 @@ impl Lister<'_> {
         }
         self.directories_left -= 1;
         let listed;
-        let names = if let Some(names) = names {
+        let names = if let Some(names) = names.filter(|names| names.len() <= self.entries_left) {
             names
         } else {
-            let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
+            let Ok((entries, more)) = dir.entries(self.entries_left) else { return self.unreadable(path) };
             if more {
                 self.incomplete(path);
             }
             listed = entries;
             &listed
         };
+        self.entries_left -= names.len();
         self.above.push(identity);
         for entry in names {
             self.entry(dir, path, entry, link);
@@ -93,15 +124,9 @@ impl Lister<'_> {
                 return;
             }
         };
-        if parent.is_none() && entry.name == b".git" {
-            // History, not content: it is neither shown nor covered by the revision.
-            let finding = Diagnostic::new(Code::GitSkipped, "git's own files are no part of the skill");
-            self.facts.diagnostics.push(finding.in_file(".git"));
+        if is_git(&path) {
+            self.facts.diagnostics.push(git_skipped());
             return;
-        }
-        if parent.is_some() && is_skill_md(&entry.name) {
-            let finding = Diagnostic::new(Code::NestedSkill, "counts as a supporting file of this skill");
-            self.facts.diagnostics.push(finding.in_file(path.as_str()));
         }
         match entry.kind {
             Kind::File => self.file(dir, path, entry, link),
@@ -169,8 +194,8 @@ impl Lister<'_> {
     fn incomplete(&mut self, path: Option<&RelPath>) {
         if std::mem::replace(&mut self.facts.complete, false) {
             let message = format!(
-                "listing stops at {LISTED_FILES_MAX} files, {LISTED_DIRECTORIES_MAX} folders or \
-                 {LISTED_DEPTH_MAX} levels; the rest, from here on, is not shown"
+                "listing stops at {LISTED_FILES_MAX} files, {LISTED_DIRECTORIES_MAX} folders, \
+                 {LISTED_DEPTH_MAX} levels or {LISTED_ENTRIES_MAX} names; the rest, from here on, is not shown"
             );
             self.report(path, Code::FilesNotListed, &message);
         }
@@ -181,6 +206,16 @@ impl Lister<'_> {
         finding.path = path.map(RelPath::to_string);
         self.facts.diagnostics.push(finding);
     }
+}
+
+/// Whether a path is git's own at the top of a skill: history, not content. It is not shown, not read, and not
+/// covered by the revision.
+pub(crate) fn is_git(path: &RelPath) -> bool {
+    path.components().next() == Some(".git")
+}
+
+pub(crate) fn git_skipped() -> Diagnostic {
+    Diagnostic::new(Code::GitSkipped, "git's own files are no part of the skill").in_file(".git")
 }
 
 /// The path of a name within the skill, or the name as it can be shown and why it is refused.
@@ -197,3 +232,6 @@ fn portable(parent: Option<&RelPath>, name: &[u8]) -> Result<RelPath, (String, P
     };
     path.map_err(|error| (shown(), error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,7 +33,7 @@ pub struct SettingsError {
     pub path: PathBuf,
     /// What is wrong, shown as safe text.
     pub message: String,
-    /// `E_CONFIG_INVALID`, or `E_HOME_REFUSED` if others could have written the file.
+    /// `E_CONFIG_INVALID`, or `E_HOME_REFUSED` if others could have written the file or replaced it.
     pub code: Code,
 }
 
@@ -65,7 +65,10 @@ impl Settings {
         let text = match std::fs::File::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(invalid(error.to_string())),
-            Ok(file) => read_private(&file, &path)?,
+            Ok(file) => {
+                check_unwritable(&home.config)?;
+                read_private(&file, &path)?
+            }
         };
         let file: File =
             toml::from_str(&text).map_err(|error| invalid(Shown::block(&error.to_string()).to_string()))?;
@@ -85,26 +88,41 @@ impl Settings {
     }
 }
 
+/// The folder: whoever can write in it can put another file in place.
+fn check_unwritable(folder: &Path) -> Result<(), SettingsError> {
+    match std::fs::metadata(folder) {
+        Ok(metadata) if is_ours(&metadata) => Ok(()),
+        _ => Err(SettingsError {
+            path: folder.to_path_buf(),
+            message: "the folder can be written by others; own it and set its mode to 0700".to_owned(),
+            code: Code::HomeRefused,
+        }),
+    }
+}
+
 fn read_private(file: &std::fs::File, path: &Path) -> Result<String, SettingsError> {
     let error =
         |code, message: &str| SettingsError { path: path.to_path_buf(), message: message.to_owned(), code };
     let metadata = file.metadata().map_err(|_| error(Code::ConfigInvalid, "cannot be read"))?;
-    let owner = metadata.uid();
-    if (owner != 0 && owner != rustix::process::geteuid().as_raw()) || metadata.mode() & 0o022 != 0 {
+    if !is_ours(&metadata) {
         return Err(error(
             Code::HomeRefused,
             "the file can be written by others; own it and set its mode to 0600",
         ));
     }
-    let mut text = String::new();
-    let read = file.take(SETTINGS_BYTES_MAX + 1).read_to_string(&mut text);
-    match read {
-        Err(_) => Err(error(Code::ConfigInvalid, "the file is not UTF-8 text")),
-        Ok(n) if n as u64 > SETTINGS_BYTES_MAX => {
-            Err(error(Code::ConfigInvalid, "the file is larger than 256 KiB"))
-        }
-        Ok(_) => Ok(text),
+    let mut bytes = Vec::new();
+    let read = file.take(SETTINGS_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|_| error(Code::ConfigInvalid, "cannot be read"))?;
+    if bytes.len() as u64 > SETTINGS_BYTES_MAX {
+        return Err(error(Code::ConfigInvalid, "the file is larger than 256 KiB"));
     }
+    String::from_utf8(bytes).map_err(|_| error(Code::ConfigInvalid, "the file is not UTF-8 text"))
+}
+
+/// Whether nobody but the caller and root can write it.
+fn is_ours(metadata: &std::fs::Metadata) -> bool {
+    let owner = metadata.uid();
+    (owner == 0 || owner == rustix::process::geteuid().as_raw()) && metadata.mode() & 0o022 == 0
 }
 
 fn check_label(name: &str) -> Result<(), String> {
@@ -123,7 +141,8 @@ fn check_label(name: &str) -> Result<(), String> {
 
 fn absolute(text: &str, home: &Home, surroundings: &Surroundings) -> Result<PathBuf, String> {
     if let Some(rest) = text.strip_prefix("~/") {
-        let home = surroundings.home.as_ref().ok_or("a path starts with ~/ and HOME is not set")?;
+        let home =
+            surroundings.absolute_home().ok_or("a path starts with ~/ and HOME is no absolute path")?;
         return Ok(home.join(rest));
     }
     if text.is_empty() {
@@ -152,3 +171,6 @@ impl fmt::Display for SettingsError {
 }
 
 impl std::error::Error for SettingsError {}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use fumehood_core::{Code, Diagnostic};
 
 use crate::disk::about;
 use crate::folder::{AnyFolder, MemoryFolder};
-use crate::home::{Surroundings, project_of};
+use crate::home::Surroundings;
 use crate::settings::Settings;
 use crate::walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
 
@@ -70,7 +70,7 @@ impl Source {
 
     /// All sources for these surroundings: configured ones in their order, then the person's, then the project's.
     ///
-    /// `is_trusted` says whether a project's folder is trusted. In the home folder itself there is no project.
+    /// `is_trusted` says whether a project's folder is trusted. Without a [project](Surroundings::project) there are none of a project.
     pub fn conventional(
         settings: &Settings,
         surroundings: &Surroundings,
@@ -85,16 +85,14 @@ impl Source {
                 path: source.path.clone(),
             })
             .collect();
-        if let Some(home) = &surroundings.home {
+        if let Some(home) = surroundings.absolute_home() {
             sources.extend(CONVENTIONS.iter().map(|(name, below)| Self {
                 label: format!("user-{name}"),
                 kind: SourceKind::User,
                 path: home.join(below),
             }));
         }
-        let project = project_of(&surroundings.current);
-        let home = surroundings.home.as_ref().and_then(|home| std::fs::canonicalize(home).ok());
-        if home.as_deref() != Some(project) {
+        if let Some(project) = surroundings.project() {
             let trusted = is_trusted(project);
             sources.extend(CONVENTIONS.iter().map(|(name, below)| Self {
                 label: format!("project-{name}"),
@@ -143,6 +141,10 @@ impl Source {
             }
             Err(OpenRootError::Missing) => {
                 (SourceStatus::Missing, self.failed(Code::SourceMissing, "there is no such folder"))
+            }
+            Err(OpenRootError::Escapes) => {
+                let message = "a link on the way to this folder leads out of the project";
+                (SourceStatus::Missing, self.failed(Code::LinkEscapes, message))
             }
             Err(OpenRootError::Unreadable) => {
                 (SourceStatus::Unreadable, self.failed(Code::SourceUnreadable, "the folder cannot be opened"))

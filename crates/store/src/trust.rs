@@ -4,7 +4,7 @@
 //! which folder it was: another folder put at the same path is not trusted.
 
 use std::fmt;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub struct TrustedProjects {
 #[serde(deny_unknown_fields)]
 struct Record {
     path: String,
-    /// Device, inode and time of birth. Text, since inode numbers can exceed TOML's integers.
+    /// Device, inode and, where the file system keeps it, time of birth. Text: inodes can exceed TOML's integers.
     identity: String,
 }
 
@@ -45,7 +45,7 @@ pub enum TrustError {
     Unusable(&'static str),
     /// The project could not be opened, or its path is not UTF-8.
     Project(&'static str),
-    /// There are 256 trusted projects already.
+    /// There are 256 trusted projects already, or so long paths that they fill the file.
     Full,
 }
 
@@ -56,15 +56,18 @@ impl TrustedProjects {
     /// [`TrustError`] if the file is there and cannot be believed. Callers treat that as "no project is trusted".
     pub fn read(home: &Home) -> Result<Self, TrustError> {
         let path = home.state.join(FILE_NAME);
+        if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Ok(Self::default());
+        }
+        // Before the file is opened: in a folder of others it could be anything.
+        check_private(&home.state).map_err(TrustError::Home)?;
+        let file = std::fs::File::open(&path).map_err(|_| TrustError::Unusable("cannot be opened"))?;
         let mut text = String::new();
-        match std::fs::File::open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(_) => return Err(TrustError::Unusable("cannot be opened")),
-            Ok(file) => {
-                check_private(&home.state).map_err(TrustError::Home)?;
-                let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
-                read.map_err(|_| TrustError::Unusable("cannot be read"))?;
-            }
+        let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
+        read.map_err(|_| TrustError::Unusable("cannot be read"))?;
+        // The beginning of a longer file could be a list that lacks some.
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(TrustError::Unusable("is larger than fumehood writes it"));
         }
         let file: File =
             toml::from_str(&text).map_err(|_| TrustError::Unusable("is not in the form fumehood writes"))?;
@@ -79,35 +82,29 @@ impl TrustedProjects {
         record_of(project).is_ok_and(|record| self.records.contains(&record))
     }
 
-    /// Records a project as trusted. Returns whether that is new.
+    /// Records a project as trusted, or no longer so. Returns whether that changed anything.
+    ///
+    /// A project that is gone can still be forgotten, by the absolute path it had.
     ///
     /// # Errors
     /// [`TrustError`]; the file is then as it was.
-    pub fn add(home: &Home, project: &Path) -> Result<bool, TrustError> {
-        let record = record_of(project)?;
-        Self::change(home, |records| {
-            // A record of another folder at this path is stale.
-            records.retain(|old| old.path != record.path);
-            records.push(record);
-        })
-    }
-
-    /// Forgets a project, by its real path. The folder need not exist any more. Returns whether it was trusted.
-    ///
-    /// # Errors
-    /// [`TrustError`]; the file is then as it was.
-    pub fn remove(home: &Home, project: &Path) -> Result<bool, TrustError> {
-        let path = project.to_str().ok_or(TrustError::Project("has a path that is not UTF-8"))?;
-        Self::change(home, |records| records.retain(|old| old.path != path))
-    }
-
-    fn change(home: &Home, change: impl FnOnce(&mut Vec<Record>)) -> Result<bool, TrustError> {
+    pub fn set(home: &Home, project: &Path, trusted: bool) -> Result<bool, TrustError> {
+        let record = match record_of(project) {
+            Err(_) if !trusted => record_of_missing(project)?,
+            record => record?,
+        };
         home.make_state().map_err(TrustError::Home)?;
         let _lock = lock(home)?;
         let mut projects = Self::read(home)?;
-        let before = projects.records.clone();
-        change(&mut projects.records);
-        if projects.records == before {
+        if trusted && projects.records.contains(&record) {
+            return Ok(false);
+        }
+        let before = projects.records.len();
+        // A record of another folder at this path is stale either way.
+        projects.records.retain(|old| old.path != record.path);
+        if trusted {
+            projects.records.push(record);
+        } else if projects.records.len() == before {
             return Ok(false);
         }
         if projects.records.len() > PROJECTS_MAX {
@@ -120,6 +117,9 @@ impl TrustedProjects {
     fn write(self, home: &Home) -> Result<(), TrustError> {
         let file = File { schema_version: SCHEMA_VERSION, projects: self.records };
         let text = toml::to_string(&file).map_err(|_| TrustError::Unusable("cannot be written as TOML"))?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(TrustError::Full);
+        }
         replace(&home.state.join(FILE_NAME), text.as_bytes())
             .map_err(|_| TrustError::Unusable("cannot be replaced"))
     }
@@ -128,16 +128,23 @@ impl TrustedProjects {
 fn record_of(project: &Path) -> Result<Record, TrustError> {
     let real = std::fs::canonicalize(project).map_err(|_| TrustError::Project("does not exist"))?;
     let dir = Dir::open(&real).map_err(|_| TrustError::Project("is not a folder that can be opened"))?;
-    let identity = dir.identity().map_err(|_| TrustError::Project("cannot be identified"))?;
+    let mut identity = dir.identity().map_err(|_| TrustError::Project("cannot be identified"))?.to_string();
+    // A folder made after this one was removed often gets its number.
+    if let Some((seconds, nanoseconds)) = dir.birth() {
+        identity = format!("{identity}@{seconds}.{nanoseconds:09}");
+    }
     let path = real
         .into_os_string()
         .into_string()
         .map_err(|_| TrustError::Project("has a path that is not UTF-8"))?;
-    let identity = match dir.birth() {
-        Some((seconds, nanoseconds)) => format!("{identity}@{seconds}.{nanoseconds:09}"),
-        None => identity.to_string(),
-    };
     Ok(Record { path, identity })
+}
+
+/// What can still be said of a folder that is gone.
+fn record_of_missing(project: &Path) -> Result<Record, TrustError> {
+    let path = project.to_str().filter(|_| project.is_absolute());
+    let path = path.ok_or(TrustError::Project("does not exist, and is no absolute path to forget"))?;
+    Ok(Record { path: path.to_owned(), identity: String::new() })
 }
 
 /// Held while the file is read and replaced, so that two commands at once lose nothing.
@@ -153,8 +160,12 @@ fn lock(home: &Home) -> Result<std::fs::File, TrustError> {
 /// Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let temporary: PathBuf = path.with_extension("new");
-    let mut file =
-        std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+    // Whatever a crash left there is removed, not written into: it could be a link or open to others.
+    match std::fs::remove_file(&temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&temporary, path)?;
@@ -192,3 +203,6 @@ impl fmt::Display for TrustError {
 }
 
 impl std::error::Error for TrustError {}
+
+#[cfg(test)]
+mod tests;

@@ -3,14 +3,16 @@
 //! A folder that holds a SKILL.md is a skill and is not searched further, unless nested skills are asked for. A
 //! linked folder counts if it holds a SKILL.md itself; it is not searched deeper, so links cannot widen a search.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX, WALK_SKILLS_MAX};
 use fumehood_core::{Code, Diagnostic};
 
-use crate::dir::{Dir, ENTRIES_MAX, Entry, Kind, OpenError, Resolved};
+use crate::dir::{Dir, ENTRIES_MAX, Entry, Identity, Kind, OpenError, Resolved};
 use crate::disk::{DiskFolder, about};
 
 /// How far a search goes.
@@ -18,7 +20,7 @@ use crate::disk::{DiskFolder, about};
 pub struct WalkLimits {
     /// Folder levels below the root.
     pub depth: usize,
-    /// Searched folders that are no skill.
+    /// Searched folders that are no skill, and folders and links that could not be searched.
     pub directories: usize,
     /// Skills.
     pub skills: usize,
@@ -56,7 +58,7 @@ struct Fence {
 /// What a search did.
 #[derive(Clone, Debug, Default)]
 pub struct WalkReport {
-    /// Folders that were listed and are no skill.
+    /// Folders that are no skill: listed, linked, or not to be entered. Never more than the limit.
     pub searched: usize,
     /// Skills that were found.
     pub found: usize,
@@ -72,7 +74,10 @@ impl Root {
     /// # Errors
     /// [`OpenRootError`].
     pub fn open(path: &Path) -> Result<Self, OpenRootError> {
-        let path = std::fs::canonicalize(path).map_err(|_| OpenRootError::Missing)?;
+        let path = std::fs::canonicalize(path).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => OpenRootError::Unreadable,
+            _ => OpenRootError::Missing,
+        })?;
         Ok(Self { dir: Dir::open(&path)?, path, fence: None })
     }
 
@@ -105,6 +110,8 @@ impl Root {
             root: path.clone(),
             visit,
             report: WalkReport { complete: true, ..WalkReport::default() },
+            seen: BTreeSet::new(),
+            entries_held: 0,
             too_deep: 0,
             stopped: false,
         };
@@ -125,15 +132,21 @@ pub enum Continue {
 /// Why a root could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenRootError {
-    /// It does not exist, is no folder, or leaves its project.
+    /// It does not exist or is no folder.
     Missing,
+    /// A link on the way leaves the project or goes in a circle.
+    Escapes,
     /// The operating system said no.
     Unreadable,
 }
 
 impl From<OpenError> for OpenRootError {
     fn from(error: OpenError) -> Self {
-        if let OpenError::System(_) = error { Self::Unreadable } else { Self::Missing }
+        match error {
+            OpenError::System(_) => Self::Unreadable,
+            OpenError::Escapes => Self::Escapes,
+            OpenError::Missing | OpenError::Kind(_) => Self::Missing,
+        }
     }
 }
 
@@ -143,23 +156,21 @@ struct Walker<'v> {
     root: PathBuf,
     visit: &'v mut dyn FnMut(DiskFolder) -> Continue,
     report: WalkReport,
+    /// Skills found, since links can lead to one twice.
+    seen: BTreeSet<Identity>,
+    /// Names of the folders that we are inside of.
+    entries_held: usize,
     too_deep: usize,
     stopped: bool,
 }
 
 impl Walker<'_> {
     fn directory(&mut self, dir: Dir, path: &Path, depth: usize) {
-        let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
+        let entries_max = ENTRIES_MAX - self.entries_held;
+        let Ok((mut entries, more)) = dir.entries(entries_max) else { return self.unreadable(path) };
         if more {
-            self.give_up(
-                path,
-                Code::WalkDirectories,
-                format!("the folder has more than {ENTRIES_MAX} entries"),
-            );
-        }
-        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
-        if entries.iter().any(|entry| entry.name == b"pyvenv.cfg") {
-            return;
+            let message = format!("more than {ENTRIES_MAX} names down to here; the rest was not looked at");
+            self.give_up(path, Code::WalkDirectories, message);
         }
         if has_skill(&entries) {
             let again = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
@@ -168,20 +179,31 @@ impl Walker<'_> {
             let Some((inner, entries)) = again else { return };
             return self.children(&inner, path, &entries, depth);
         }
+        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
+        if entries.iter().any(|entry| entry.name == b"pyvenv.cfg") || !self.count(path) {
+            return;
+        }
+        entries.retain(|entry| matches!(entry.kind, Kind::Directory | Kind::Link));
+        self.children(&dir, path, &entries, depth);
+    }
+
+    /// Counts a folder that is no skill; says no if there were too many.
+    fn count(&mut self, path: &Path) -> bool {
         if self.report.searched == self.limits.directories {
             let message = format!("searching stops at {} folders without a skill", self.limits.directories);
             self.give_up(path, Code::WalkDirectories, message);
             self.stopped = true;
-            return;
+            return false;
         }
         self.report.searched += 1;
-        self.children(&dir, path, &entries, depth);
+        true
     }
 
     fn children(&mut self, dir: &Dir, path: &Path, entries: &[Entry], depth: usize) {
+        self.entries_held += entries.len();
         for entry in entries {
             if self.stopped {
-                return;
+                break;
             }
             if PRUNED.contains(&entry.name.as_slice()) {
                 continue;
@@ -197,36 +219,49 @@ impl Walker<'_> {
                 Kind::File | Kind::Special => {}
             }
         }
+        self.entries_held -= entries.len();
     }
 
     /// A link counts only if it leads straight to a skill.
     fn link(&mut self, path: &Path) {
-        let Some((dir, real)) = self.follow(path) else { return };
-        let Ok((entries, more)) = dir.entries(ENTRIES_MAX) else { return self.unreadable(path) };
+        let (dir, real) = match self.follow(path) {
+            Ok(Some(found)) => found,
+            Ok(None) => return,
+            Err(message) => return self.refuse_link(path, message),
+        };
+        // Many links to one skill cost no more than one.
+        if dir.identity().is_ok_and(|identity| self.seen.contains(&identity)) {
+            return;
+        }
+        let entries_max = ENTRIES_MAX - self.entries_held;
+        let Ok((entries, more)) = dir.entries(entries_max) else { return self.unreadable(path) };
         if has_skill(&entries) {
             self.skill(dir, real, entries, more);
         } else {
-            let finding =
-                about(path, Code::WalkLink, "a linked folder is searched only if it is a skill itself");
-            self.report.diagnostics.push(finding);
+            self.refuse_link(path, "a linked folder is searched only if it is a skill itself");
         }
     }
 
-    /// The folder that a link leads to, if it is one and may be entered, and where it really is.
-    fn follow(&mut self, path: &Path) -> Option<(Dir, PathBuf)> {
+    /// The folder that a link leads to and where it really is; nothing if it leads to a file.
+    fn follow(&mut self, path: &Path) -> Result<Option<(Dir, PathBuf)>, &'static str> {
+        let real = || std::fs::canonicalize(path).map_err(|_| "the link leads to nothing");
         let Some(fence) = &self.fence else {
-            let real = std::fs::canonicalize(path).ok()?;
-            return Some((Dir::open(&real).ok()?, real));
+            let real = real()?;
+            return Ok(Dir::open(&real).ok().map(|dir| (dir, real)));
         };
-        let inside = fence.below.join(path.strip_prefix(&self.root).ok()?);
-        match fence.dir.resolve(inside.as_os_str().as_bytes()) {
-            Ok(Resolved::Dir(dir)) => Some((dir, std::fs::canonicalize(path).ok()?)),
-            Err(OpenError::Escapes) => {
-                let message = "the link leads out of the project, or to nothing";
-                self.report.diagnostics.push(about(path, Code::WalkLink, message));
-                None
-            }
-            _ => None,
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        match fence.dir.resolve(fence.below.join(below).as_os_str().as_bytes()) {
+            Ok(Resolved::Dir(dir)) => Ok(Some((dir, real()?))),
+            Ok(Resolved::File(_)) | Err(OpenError::Kind(_)) => Ok(None),
+            Err(OpenError::Escapes) => Err("the link leads out of the project, or in a circle"),
+            Err(OpenError::Missing) => Err("the link leads to nothing"),
+            Err(OpenError::System(_)) => Err("the operating system refused to follow the link"),
+        }
+    }
+
+    fn refuse_link(&mut self, path: &Path, message: &str) {
+        if self.count(path) {
+            self.report.diagnostics.push(about(path, Code::WalkLink, message));
         }
     }
 
@@ -235,6 +270,9 @@ impl Walker<'_> {
             let message = format!("searching stops at {} skills", self.limits.skills);
             self.give_up(&path, Code::WalkSkills, message);
             self.stopped = true;
+            return;
+        }
+        if dir.identity().is_ok_and(|identity| !self.seen.insert(identity)) {
             return;
         }
         if let Some(folder) = DiskFolder::from_entries(dir, path, entries, more) {
@@ -256,11 +294,10 @@ impl Walker<'_> {
     }
 
     fn unreadable(&mut self, path: &Path) {
-        self.give_up(
-            path,
-            Code::WalkUnreadable,
-            "the operating system refused to list this folder".to_owned(),
-        );
+        if self.count(path) {
+            let message = "the operating system refused to list this folder".to_owned();
+            self.give_up(path, Code::WalkUnreadable, message);
+        }
     }
 
     fn give_up(&mut self, path: &Path, code: Code, message: String) {
@@ -275,3 +312,6 @@ fn has_skill(entries: &[Entry]) -> bool {
 
 /// Folders that hold other people's dependencies or a tool's own files.
 const PRUNED: [&[u8]; 5] = [b".git", b".hg", b".svn", b"node_modules", b"__pycache__"];
+
+#[cfg(test)]
+mod tests;

@@ -14,10 +14,16 @@
 mod call;
 pub mod fuzz;
 pub mod hidden;
+mod opens;
+mod privilege;
+mod scratch;
 mod skill;
 mod terminal;
 mod world;
 
 pub use call::{Answer, Call};
+pub use opens::Opens;
+pub use privilege::{is_root, without_privilege};
+pub use scratch::{Scratch, skill_md};
 pub use skill::{Skill, skill};
 pub use world::World;

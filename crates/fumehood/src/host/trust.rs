@@ -42,8 +42,8 @@ impl Host {
     /// # Errors
     /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`, `E_SOURCE_MISSING`.
     pub fn trust_project(&self, preview: &ProjectPreview) -> Result<TrustReport, Fault> {
-        let changed =
-            TrustedProjects::add(&self.home()?, &preview.project).map_err(|error| not_recorded(&error))?;
+        let changed = TrustedProjects::set(&self.home()?, &preview.project, true)
+            .map_err(|error| not_recorded(&error))?;
         Ok(answer(&preview.project, true, changed))
     }
 
@@ -57,7 +57,7 @@ impl Host {
             None => self.surroundings.current.join(dir),
         };
         let changed =
-            TrustedProjects::remove(&self.home()?, &project).map_err(|error| not_recorded(&error))?;
+            TrustedProjects::set(&self.home()?, &project, false).map_err(|error| not_recorded(&error))?;
         Ok(answer(&project, false, changed))
     }
 

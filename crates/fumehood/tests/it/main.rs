@@ -11,6 +11,7 @@
 mod bugs;
 mod cli;
 mod hostile;
+mod hostile_folders;
 mod loader_table;
 mod schemas;
 mod trust;

@@ -75,10 +75,19 @@ fn assert_joins(path: &RelPath, taken: &[RelPath]) {
     }
 }
 
+/// One file, or a file where the other has a folder.
+fn collide(a: &RelPath, b: &RelPath) -> bool {
+    let (a, b) = (a.collision_key(), b.collision_key());
+    a == b || a.starts_with(&format!("{b}/")) || b.starts_with(&format!("{a}/"))
+}
+
 fn assert_set_takes(set: &mut PathSet, path: &RelPath, taken: &mut Vec<RelPath>) {
-    let earlier = taken.iter().find(|other| other.collision_key() == path.collision_key()).cloned();
-    assert_eq!(set.insert(path).err(), earlier);
-    if earlier.is_none() {
+    let earlier: Vec<_> = taken.iter().filter(|other| collide(other, path)).cloned().collect();
+    match set.insert(path) {
+        Ok(()) => assert!(earlier.is_empty(), "a set took {path:?} beside {earlier:?}"),
+        Err(other) => assert!(earlier.contains(&other), "{path:?} does not collide with {other:?}"),
+    }
+    if earlier.is_empty() {
         taken.push(path.clone());
     }
     assert!(set.insert(path).is_err(), "a set took {path:?} twice");
