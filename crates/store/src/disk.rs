@@ -20,6 +20,8 @@ pub struct DiskFolder {
     name: String,
     /// Names that are SKILL.md in some spelling.
     spellings: Vec<Entry>,
+    /// All names, if the listing by which the folder was found had all.
+    names: Option<Vec<Entry>>,
 }
 
 impl DiskFolder {
@@ -48,20 +50,21 @@ impl DiskFolder {
             OpenError::System(_) => refused,
             _ => not_found,
         })?;
-        let (entries, _) = dir.entries(ENTRIES_MAX).map_err(|_| FileError {
+        let (entries, more) = dir.entries(ENTRIES_MAX).map_err(|_| FileError {
             code: Code::SourceUnreadable,
             message: "the operating system refused to list this folder",
         })?;
-        Self::from_entries(dir, path, &entries)
+        Self::from_entries(dir, path, entries, more)
             .ok_or(FileError { code: Code::SkillMdMissing, message: "there is no SKILL.md in this folder" })
     }
 
     /// The folder as a skill, if one of its entries is a SKILL.md.
-    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: &[Entry]) -> Option<Self> {
+    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: Vec<Entry>, more: bool) -> Option<Self> {
         let is_candidate = |entry: &&Entry| is_skill_md(&entry.name) && entry.kind != Kind::Directory;
         let spellings: Vec<Entry> = entries.iter().filter(is_candidate).cloned().collect();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        (!spellings.is_empty()).then_some(Self { dir, path, name, spellings })
+        let names = (!more).then_some(entries);
+        (!spellings.is_empty()).then_some(Self { dir, path, name, spellings, names })
     }
 
     /// Where the folder is.
@@ -214,6 +217,10 @@ impl Folder for DiskFolder {
 
     fn facts(&self) -> FolderFacts {
         list::list(&self.dir)
+    }
+
+    fn facts_when_found(&self) -> FolderFacts {
+        list::list_with(&self.dir, self.names.as_deref())
     }
 
     fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {

@@ -36,6 +36,12 @@ pub trait Folder {
     /// The files, in byte order of their paths.
     fn facts(&self) -> FolderFacts;
 
+    /// The same, for somebody who has just found the folder: the names at its top may be those it was found by, which
+    /// saves listing them again.
+    fn facts_when_found(&self) -> FolderFacts {
+        self.facts()
+    }
+
     /// Up to `bytes_max` bytes of a file from `offset`.
     ///
     /// # Errors

@@ -14,6 +14,11 @@ use crate::folder::is_skill_md;
 
 /// Lists `root`. Links inside it are followed, and what they lead to is listed under the link's own path.
 pub(crate) fn list(root: &Dir) -> FolderFacts {
+    list_with(root, None)
+}
+
+/// The same, where `names` says what was in `root` a moment ago.
+pub(crate) fn list_with(root: &Dir, names: Option<&[Entry]>) -> FolderFacts {
     let mut lister = Lister {
         root,
         facts: FolderFacts { complete: true, ..FolderFacts::default() },
@@ -22,7 +27,7 @@ pub(crate) fn list(root: &Dir) -> FolderFacts {
         above: Vec::new(),
         hard_links: 0,
     };
-    lister.directory(root, None, false);
+    lister.directory(root, names, None, false);
     let Lister { mut facts, hard_links, .. } = lister;
     if hard_links > 0 {
         let message = format!("{hard_links} of the files have other names on this disk");
@@ -81,7 +86,7 @@ struct Lister<'r> {
 }
 
 impl Lister<'_> {
-    fn directory(&mut self, dir: &Dir, path: Option<&RelPath>, link: bool) {
+    fn directory(&mut self, dir: &Dir, names: Option<&[Entry]>, path: Option<&RelPath>, link: bool) {
         let Ok(identity) = dir.identity() else { return self.unreadable(path) };
         if self.above.contains(&identity) {
             return self.refuse(path, Code::LinkEscapes, "the link leads back to a folder it lies in");
@@ -90,13 +95,20 @@ impl Lister<'_> {
             return self.incomplete(path);
         }
         self.directories_left -= 1;
-        let Ok((entries, more)) = dir.entries(self.entries_left) else { return self.unreadable(path) };
-        self.entries_left -= entries.len();
-        if more {
-            self.incomplete(path);
-        }
+        let listed;
+        let names = if let Some(names) = names.filter(|names| names.len() <= self.entries_left) {
+            names
+        } else {
+            let Ok((entries, more)) = dir.entries(self.entries_left) else { return self.unreadable(path) };
+            if more {
+                self.incomplete(path);
+            }
+            listed = entries;
+            &listed
+        };
+        self.entries_left -= names.len();
         self.above.push(identity);
-        for entry in &entries {
+        for entry in names {
             self.entry(dir, path, entry, link);
         }
         self.above.pop();
@@ -119,7 +131,7 @@ impl Lister<'_> {
         match entry.kind {
             Kind::File => self.file(dir, path, entry, link),
             Kind::Directory => match dir.open_dir(&entry.name) {
-                Ok(inner) => self.directory(&inner, Some(&path), link),
+                Ok(inner) => self.directory(&inner, None, Some(&path), link),
                 Err(_) => self.unreadable(Some(&path)),
             },
             Kind::Link => self.link(&path),
@@ -148,7 +160,7 @@ impl Lister<'_> {
                     Resolved::File(file) => {
                         self.add(FileFact { path: path.clone(), size: file.stat.size, link: true });
                     }
-                    Resolved::Dir(inner) => self.directory(&inner, Some(path), true),
+                    Resolved::Dir(inner) => self.directory(&inner, None, Some(path), true),
                 }
             }
             Err(OpenError::Kind(_)) => {

@@ -173,9 +173,10 @@ impl Walker<'_> {
             self.give_up(path, Code::WalkDirectories, message);
         }
         if has_skill(&entries) {
-            let inner = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
-            self.skill(dir, path.to_path_buf(), &entries);
-            let Some(inner) = inner else { return };
+            let again = if self.limits.nested { dir.open_dir(b".").ok() } else { None };
+            let again = again.map(|dir| (dir, entries.clone()));
+            self.skill(dir, path.to_path_buf(), entries, more);
+            let Some((inner, entries)) = again else { return };
             return self.children(&inner, path, &entries, depth);
         }
         // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
@@ -233,9 +234,9 @@ impl Walker<'_> {
             return;
         }
         let entries_max = ENTRIES_MAX - self.entries_held;
-        let Ok((entries, _)) = dir.entries(entries_max) else { return self.unreadable(path) };
+        let Ok((entries, more)) = dir.entries(entries_max) else { return self.unreadable(path) };
         if has_skill(&entries) {
-            self.skill(dir, real, &entries);
+            self.skill(dir, real, entries, more);
         } else {
             self.refuse_link(path, "a linked folder is searched only if it is a skill itself");
         }
@@ -264,7 +265,7 @@ impl Walker<'_> {
         }
     }
 
-    fn skill(&mut self, dir: Dir, path: PathBuf, entries: &[Entry]) {
+    fn skill(&mut self, dir: Dir, path: PathBuf, entries: Vec<Entry>, more: bool) {
         if self.report.found == self.limits.skills {
             let message = format!("searching stops at {} skills", self.limits.skills);
             self.give_up(&path, Code::WalkSkills, message);
@@ -274,7 +275,7 @@ impl Walker<'_> {
         if dir.identity().is_ok_and(|identity| !self.seen.insert(identity)) {
             return;
         }
-        if let Some(folder) = DiskFolder::from_entries(dir, path, entries) {
+        if let Some(folder) = DiskFolder::from_entries(dir, path, entries, more) {
             self.report.found += 1;
             if (self.visit)(folder) == Continue::No {
                 self.stopped = true;

@@ -123,7 +123,7 @@ impl CheckReport {
 /// Reads and inspects a folder as it is now.
 pub(super) fn inspection_of(folder: &dyn Folder) -> Inspection {
     let reading = folder.skill_md().reading(folder.directory_name());
-    inspect(reading, folder.facts(), &BytesOf(folder))
+    inspect(reading, folder.facts_when_found(), &BytesOf(folder))
 }
 
 /// The name a skill is shown under, also when it is not loadable.
