@@ -140,6 +140,13 @@ impl Catalog {
         {
             return Ok(entry);
         }
+        // A name with a source's label before it means that source and nothing that only claims to be called so.
+        if name
+            .rsplit_once(':')
+            .is_some_and(|(label, _)| self.sources.iter().any(|s| s.source.label == label))
+        {
+            return Err(self.missing(name));
+        }
         let mut declared = unshadowed().filter(|entry| entry.declared_name.as_deref() == Some(name));
         match (declared.next(), declared.next()) {
             (Some(entry), None) => return Ok(entry),

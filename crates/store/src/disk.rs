@@ -9,7 +9,7 @@ use fumehood_core::{Code, Diagnostic, RelPath};
 
 use crate::capture::{CaptureError, Snapshot};
 use crate::dir::{Dir, ENTRIES_MAX, Entry, File, Identity, Kind, OpenError, Resolved, Stat};
-use crate::folder::{FileError, Folder, SkillMd, is_skill_md};
+use crate::folder::{FileError, Folder, HeldFile, SkillMd, is_skill_md};
 use crate::list;
 
 /// A folder on disk that holds a SKILL.md, held open by a handle.
@@ -223,9 +223,12 @@ impl Folder for DiskFolder {
         list::list_with(&self.dir, self.names.as_deref())
     }
 
+    fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError> {
+        Ok(Box::new(self.open_file(path)?))
+    }
+
     fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
-        let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
-        self.open_file(path)?.read(offset, bytes_max).map_err(|_| unreadable)
+        self.open_file(path)?.read_at(offset, bytes_max)
     }
 
     fn size(&self, path: &RelPath) -> Result<u64, FileError> {
@@ -234,6 +237,21 @@ impl Folder for DiskFolder {
 
     fn capture(&self) -> Result<Snapshot, CaptureError> {
         self.capture_in_steps(&mut |_| {})
+    }
+}
+
+impl HeldFile for File {
+    fn size(&self) -> u64 {
+        self.stat.size
+    }
+
+    fn read_at(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
+        let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
+        self.read(offset, bytes_max).map_err(|_| unreadable)
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.stat_again().is_ok_and(|now| now == self.stat)
     }
 }
 

@@ -277,20 +277,23 @@ fn allowed_tools_of(entry: Option<&Entry>, rescue: Rescue, report: &mut Report<'
     AllowedTools::Declared(parsed.entries)
 }
 
+/// One finding for all unknown fields and one for all of other hosts: a block can hold thousands.
 fn note_other_fields(entries: &[Entry], report: &mut Report<'_>) {
-    for entry in entries {
-        match FIELDS.iter().find(|rule| rule.key == entry.key) {
-            Some(FieldRule { enforcement: Enforcement::Standard, .. }) => {}
-            Some(_) => {
-                let message = format!("{}: another host's setting; kept, not enforced", entry.key);
-                report.add(Code::HostField, message, Some(entry.place));
-            }
-            None => {
-                let message = format!("{}: no field of the standard; kept", Shown::inline(&entry.key));
-                report.add(Code::FieldUnknown, message, Some(entry.place));
-            }
-        }
-    }
+    let rule = |entry: &&Entry| FIELDS.iter().find(|rule| rule.key == entry.key);
+    let host = entries
+        .iter()
+        .filter(|entry| rule(entry).is_some_and(|rule| rule.enforcement != Enforcement::Standard));
+    note_fields(host, Code::HostField, "another host acts on it; kept, not enforced", report);
+    let unknown = entries.iter().filter(|entry| rule(entry).is_none());
+    note_fields(unknown, Code::FieldUnknown, "no field of the standard; kept", report);
+}
+
+fn note_fields<'e>(fields: impl Iterator<Item = &'e Entry>, code: Code, what: &str, report: &mut Report<'_>) {
+    let fields: Vec<_> = fields.collect();
+    let Some(first) = fields.first() else { return };
+    let keys: Vec<_> = fields.iter().map(|entry| entry.key.as_str()).collect();
+    let message = format!("{}: {what}", Shown::inline(&keys.join(", ")));
+    report.add(code, message, Some(first.place));
 }
 
 #[cfg(test)]

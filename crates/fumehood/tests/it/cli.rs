@@ -460,13 +460,13 @@ fn a_diff_names_files_and_lines() {
         "removed  gone.txt  3 bytes",
         "- two",
         "+ 2\\u{200b}",
-        "not compared by lines",
+        "not shown by lines",
     ] {
         assert!(page.contains(part), "{part} in {page}");
     }
     assert!(!page.contains("same.txt"), "{page}");
     let same = world.run(["diff", "before/x", "before/x"]).text();
-    assert!(same.contains("Identical: every path and every byte."), "{same}");
+    assert!(same.contains("Identical: every path and every byte"), "{same}");
     assert_eq!(world.json(["diff", "before/x", "before/x"])["identical"], true);
 }
 

@@ -13,7 +13,7 @@ pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
     side(text, "before", &report.before);
     side(text, "after ", &report.after);
     if report.identical {
-        let _ = writeln!(text, "Identical: every path and every byte.");
+        let _ = writeln!(text, "Identical: every path and every byte (git's own files are not looked at).");
         return;
     }
     let mut whole = |style: &str, word: &str, file: &DiffFile| {
@@ -39,7 +39,10 @@ fn changed(text: &mut String, file: &ChangedFile) {
     let path = Shown::inline(&file.path).at_most(1024);
     let _ = writeln!(text, "{BOLD}changed{RESET}  {path}  {} to {} bytes", file.before.size, file.after.size);
     let Some(lines) = &file.lines else {
-        let _ = writeln!(text, "    not compared by lines: no text, or larger than 1 MiB");
+        let _ = writeln!(
+            text,
+            "    not shown by lines: no text, larger than 1 MiB, or more than one answer holds"
+        );
         return;
     };
     let mut last: Option<&LineChange> = None;
