@@ -562,3 +562,12 @@ fn nothing_claims_that_it_can_run() {
     );
     assert_eq!(bad.run(["check", "skills", "--strict"]).code, Some(0));
 }
+
+#[test]
+fn a_claimed_name_never_takes_a_qualified_one() {
+    let world = world();
+    world.add("home/.claude/skills", &skill("zz").frontmatter("name: \"user-agents:pdf\"\ndescription: d"));
+    assert_eq!(world.fault(["show", "user-agents:pdf"], 2)["code"], "E_SKILL_NOT_FOUND");
+    world.add("home/.agents/skills", &skill("pdf"));
+    assert_eq!(world.json(["show", "user-agents:pdf"])["source"], "user-agents");
+}
