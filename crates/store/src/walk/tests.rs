@@ -211,6 +211,45 @@ fn links_to_folders_count_against_the_limit() {
     assert_eq!(report.diagnostics.last().map(|finding| finding.code), Some(Code::WalkDirectories));
 }
 
+// To resolve a link can cost tens of thousands of steps, and only then is it known to lead to a file, or to a skill
+// that was met before.
+#[test]
+fn every_link_counts_wherever_it_leads() {
+    for target in ["file", "m-skill", "gone"] {
+        let scratch = Scratch::new();
+        scratch.file("file", "");
+        scratch.skill("m-skill");
+        for number in 0..10 {
+            scratch.link(format!("link{number}"), target);
+        }
+        let at = WalkLimits { directories: 11, ..WalkLimits::default() };
+        let (found, report) = walk_with(&scratch, "", at);
+        assert_eq!((found.len(), report.searched, report.complete), (1, 11, true), "{target}");
+        let over = WalkLimits { directories: 10, ..WalkLimits::default() };
+        let report = walk_with(&scratch, "", over).1;
+        assert_eq!((report.searched, report.complete), (10, false), "{target}");
+        assert_eq!(findings(&report).last(), Some(&(Code::WalkDirectories, "link9")), "{target}");
+    }
+}
+
+// Its refused twin is every other link to it: each is named, but the folder is not listed again.
+#[test]
+fn a_large_folder_is_listed_once_however_many_links_lead_to_it() {
+    let scratch = Scratch::for_many();
+    for number in 0..20_000 {
+        fs::write(scratch.ready("store/large/x").with_file_name(format!("{number}")), "").unwrap();
+    }
+    for number in 0..WALK_DIRECTORIES_MAX - 1 {
+        scratch.link(format!("root/{number}"), "../store/large");
+    }
+    let start = std::time::Instant::now();
+    let (found, report) = walk(&scratch, "root");
+    let took = start.elapsed();
+    assert_eq!((found.len(), report.searched, report.complete), (0, WALK_DIRECTORIES_MAX, true));
+    assert_eq!(report.diagnostics.len(), WALK_DIRECTORIES_MAX - 1);
+    assert!(took < std::time::Duration::from_secs(2), "{took:?}");
+}
+
 fn project(scratch: &Scratch) -> (Vec<String>, WalkReport) {
     let root = Root::open_in_project(&scratch.at("project"), Path::new(".agents/skills")).unwrap();
     walk_of(scratch, root, WalkLimits::default())
