@@ -1,7 +1,10 @@
-//! Searching a root for skills: bounded, in a fixed order, with a finding for everything that was not searched.
+//! Searching a root for skills: bounded, in a fixed order, with a finding for what was not searched.
 //!
 //! A folder that holds a SKILL.md is a skill and is not searched further, unless nested skills are asked for. A
 //! linked folder counts if it holds a SKILL.md itself; it is not searched deeper, so links cannot widen a search.
+//!
+//! Below the root, folders of dependencies and virtual environments are never entered; one finding counts them and
+//! names the first. Version control's own folders are not entered either, and not mentioned: they are everywhere.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -62,6 +65,8 @@ pub struct WalkReport {
     pub searched: usize,
     /// Skills that were found.
     pub found: usize,
+    /// Folders of dependencies and virtual environments, which the rules do not allow to enter.
+    pub pruned: usize,
     /// Whether every folder was searched that the rules allow.
     pub complete: bool,
     /// What was met on the way.
@@ -114,9 +119,11 @@ impl Root {
             refused: BTreeSet::new(),
             entries_held: 0,
             too_deep: 0,
+            first_pruned: None,
             stopped: false,
         };
         walker.directory(dir, &path, 0);
+        walker.report_pruned();
         walker.report
     }
 }
@@ -164,6 +171,7 @@ struct Walker<'v> {
     /// Names of the folders that we are inside of.
     entries_held: usize,
     too_deep: usize,
+    first_pruned: Option<PathBuf>,
     stopped: bool,
 }
 
@@ -182,9 +190,14 @@ impl Walker<'_> {
             let Some((inner, entries)) = again else { return };
             return self.children(&inner, path, &entries, depth);
         }
-        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
-        if entries.iter().any(|entry| entry.name == b"pyvenv.cfg") || !self.count(path) {
+        // Whatever it turns out to be, it was listed.
+        if !self.count(path) {
             return;
+        }
+        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called. The root is
+        // searched all the same: the person chose it.
+        if depth > 0 && entries.iter().any(|entry| entry.name == b"pyvenv.cfg") {
+            return self.prune(path);
         }
         entries.retain(|entry| matches!(entry.kind, Kind::Directory | Kind::Link));
         self.children(&dir, path, &entries, depth);
@@ -208,11 +221,13 @@ impl Walker<'_> {
             if self.stopped {
                 break;
             }
-            if PRUNED.contains(&entry.name.as_slice()) {
+            let name = entry.name.as_slice();
+            if VERSION_CONTROL.contains(&name) {
                 continue;
             }
-            let child = path.join(OsStr::from_bytes(&entry.name));
+            let child = path.join(OsStr::from_bytes(name));
             match entry.kind {
+                Kind::Directory | Kind::Link if DEPENDENCIES.contains(&name) => self.prune(&child),
                 Kind::Directory if depth == self.limits.depth => self.too_deep(&child),
                 Kind::Directory => match dir.open_dir(&entry.name) {
                     Ok(inner) => self.directory(inner, &child, depth + 1),
@@ -312,6 +327,21 @@ impl Walker<'_> {
         }
     }
 
+    fn prune(&mut self, path: &Path) {
+        self.report.pruned += 1;
+        self.first_pruned.get_or_insert_with(|| path.to_path_buf());
+    }
+
+    fn report_pruned(&mut self) {
+        if let Some(first) = self.first_pruned.take() {
+            let message = match self.report.pruned {
+                1 => "this folder of dependencies was not entered".to_owned(),
+                count => format!("{count} folders of dependencies were not entered; this is the first"),
+            };
+            self.report.diagnostics.push(about(&first, Code::WalkPruned, message));
+        }
+    }
+
     fn unreadable(&mut self, path: &Path) {
         if self.count(path) {
             self.unreadable_counted(path);
@@ -337,8 +367,10 @@ const NO_SKILL: &str = "a linked folder is searched only if it is a skill itself
 const LEADS_NOWHERE: &str = "the link leads to nothing";
 const NOT_FOLLOWED: &str = "the operating system refused to follow the link";
 
-/// Folders that hold other people's dependencies or a tool's own files.
-const PRUNED: [&[u8]; 5] = [b".git", b".hg", b".svn", b"node_modules", b"__pycache__"];
+/// Folders that hold a tool's own files.
+const VERSION_CONTROL: [&[u8]; 3] = [b".git", b".hg", b".svn"];
+/// Folders that hold other people's dependencies, or what a tool makes of files beside them.
+const DEPENDENCIES: [&[u8]; 2] = [b"node_modules", b"__pycache__"];
 
 #[cfg(test)]
 mod tests;

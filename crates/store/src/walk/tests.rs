@@ -133,10 +133,37 @@ fn dependencies_are_pruned() {
     scratch.file("anything/pyvenv.cfg", "");
     scratch.skill("anything/lib/skill");
     scratch.skill("git/skill");
-    assert_eq!(walk(&scratch, "").0, ["git/skill"]);
-    assert!(walk(&scratch, "").1.complete);
+    let (found, report) = walk(&scratch, "");
+    assert_eq!((found, report.complete, report.pruned), (vec!["git/skill".to_owned()], true, 5));
+    // One finding, which names the first. Version control is not worth one: it is everywhere.
+    assert_eq!(findings(&report), [(Code::WalkPruned, "__pycache__")]);
+    assert!(report.diagnostics[0].message.starts_with("5 folders"), "{:?}", report.diagnostics);
     // What the person typed is searched whatever it is called.
     assert_eq!(walk(&scratch, "node_modules").0, ["node_modules/skill"]);
+    let (found, report) = walk(&scratch, "anything");
+    assert_eq!((found, findings(&report)), (vec!["anything/lib/skill".to_owned()], vec![]));
+    // A file of such a name hides nothing; a link to a folder may.
+    let scratch = Scratch::new();
+    scratch.skill("skill");
+    scratch.skill(".git/skill");
+    scratch.file("node_modules", "");
+    assert_eq!(findings(&walk(&scratch, "").1), []);
+    scratch.link("__pycache__", "skill");
+    assert_eq!(findings(&walk(&scratch, "").1), [(Code::WalkPruned, "__pycache__")]);
+}
+
+// To see that a folder is a virtual environment costs a listing.
+#[test]
+fn virtual_environments_count_against_the_limit() {
+    let scratch = Scratch::new();
+    for number in 0..10 {
+        scratch.file(format!("{number}/pyvenv.cfg"), "");
+    }
+    let at = WalkLimits { directories: 11, ..WalkLimits::default() };
+    assert!(walk_with(&scratch, "", at).1.complete);
+    let over = WalkLimits { directories: 10, ..WalkLimits::default() };
+    let (_, report) = walk_with(&scratch, "", over);
+    assert_eq!((report.searched, report.pruned, report.complete), (10, 9, false));
 }
 
 // Nothing is dropped in silence: a skill that holds a virtual environment's file is still a skill.
