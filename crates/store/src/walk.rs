@@ -65,8 +65,6 @@ pub struct WalkReport {
     pub searched: usize,
     /// Skills that were found.
     pub found: usize,
-    /// Folders of dependencies and virtual environments, which the rules do not allow to enter.
-    pub pruned: usize,
     /// Whether every folder was searched that the rules allow.
     pub complete: bool,
     /// What was met on the way.
@@ -119,6 +117,7 @@ impl Root {
             refused: BTreeSet::new(),
             entries_held: 0,
             too_deep: 0,
+            pruned: 0,
             first_pruned: None,
             stopped: false,
         };
@@ -171,6 +170,8 @@ struct Walker<'v> {
     /// Names of the folders that we are inside of.
     entries_held: usize,
     too_deep: usize,
+    /// Folders of dependencies and virtual environments, which the rules do not allow to enter.
+    pruned: usize,
     first_pruned: Option<PathBuf>,
     stopped: bool,
 }
@@ -328,13 +329,13 @@ impl Walker<'_> {
     }
 
     fn prune(&mut self, path: &Path) {
-        self.report.pruned += 1;
+        self.pruned += 1;
         self.first_pruned.get_or_insert_with(|| path.to_path_buf());
     }
 
     fn report_pruned(&mut self) {
         if let Some(first) = self.first_pruned.take() {
-            let message = match self.report.pruned {
+            let message = match self.pruned {
                 1 => "this folder of dependencies was not entered".to_owned(),
                 count => format!("{count} folders of dependencies were not entered; this is the first"),
             };
