@@ -119,6 +119,7 @@ impl Root {
             too_deep: 0,
             pruned: 0,
             first_pruned: None,
+            links_stopped: false,
             stopped: false,
         };
         walker.directory(dir, &path, 0);
@@ -173,6 +174,8 @@ struct Walker<'v> {
     /// Folders of dependencies and virtual environments, which the rules do not allow to enter.
     pruned: usize,
     first_pruned: Option<PathBuf>,
+    /// A link was one too many; no other is followed.
+    links_stopped: bool,
     stopped: bool,
 }
 
@@ -244,7 +247,10 @@ impl Walker<'_> {
     /// A link is followed only to a skill. It is counted before it is resolved: to walk a chain of links can cost
     /// tens of thousands of steps, and nothing tells in advance where it ends.
     fn link(&mut self, path: &Path) {
-        if !self.count(path) {
+        // One link too many ends the following of links, not the search: links must not hide the skills after them.
+        if self.links_stopped || !self.count(path) {
+            self.links_stopped = true;
+            self.stopped = false;
             return;
         }
         let dir = match self.follow(path) {

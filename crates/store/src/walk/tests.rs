@@ -235,7 +235,7 @@ fn links_to_folders_count_against_the_limit() {
     assert_eq!(walk_with(&scratch, "", at).0, ["skill"]);
     let over = WalkLimits { directories: 11, ..WalkLimits::default() };
     let (found, report) = walk_with(&scratch, "", over);
-    assert_eq!((found.len(), report.searched, report.complete), (0, 11, false));
+    assert_eq!((found.len(), report.searched, report.complete), (1, 11, false));
     assert_eq!(report.diagnostics.last().map(|finding| finding.code), Some(Code::WalkDirectories));
 }
 
