@@ -19,7 +19,7 @@ use rustix::io::Errno;
 pub(crate) struct Dir {
     fd: OwnedFd,
     /// Held while listing: how far a listing came belongs to the handle, and two at once would share it.
-    listing: Mutex<()>,
+    was_listed: Mutex<bool>,
 }
 
 /// An open regular file and what it was when it was opened.
@@ -88,7 +88,7 @@ impl Dir {
     }
 
     fn of(fd: OwnedFd) -> Self {
-        Self { fd, listing: Mutex::new(()) }
+        Self { fd, was_listed: Mutex::new(false) }
     }
 
     /// Opens a regular file of this directory. Links are refused.
@@ -142,8 +142,10 @@ impl Dir {
     /// The names in this directory in byte order, at most `entries_max`; the flag says whether there are more.
     pub(crate) fn entries(&self, entries_max: usize) -> Result<(Vec<Entry>, bool), Errno> {
         // A panic under the lock leaves nothing half done: every listing starts at the beginning.
-        let _alone = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
-        rustix::fs::seek(&self.fd, SeekFrom::Start(0))?;
+        let mut was_listed = self.was_listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *was_listed, true) {
+            rustix::fs::seek(&self.fd, SeekFrom::Start(0))?;
+        }
         let mut buffer = [MaybeUninit::uninit(); DIRECTORY_BUFFER_BYTES];
         let mut reader = RawDir::new(&self.fd, &mut buffer);
         let mut entries = Vec::new();
