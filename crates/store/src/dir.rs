@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, StatxFlags};
@@ -20,6 +20,7 @@ pub(crate) struct Dir {
     fd: OwnedFd,
     /// Held while listing: how far a listing came belongs to the handle, and two at once would share it.
     was_listed: Mutex<bool>,
+    identity: OnceLock<Identity>,
 }
 
 /// An open regular file and what it was when it was opened.
@@ -88,7 +89,7 @@ impl Dir {
     }
 
     fn of(fd: OwnedFd) -> Self {
-        Self { fd, was_listed: Mutex::new(false) }
+        Self { fd, was_listed: Mutex::new(false), identity: OnceLock::new() }
     }
 
     /// Opens a regular file of this directory. Links are refused.
@@ -175,9 +176,13 @@ impl Dir {
         Kind::from(listed)
     }
 
-    /// Which directory this is.
+    /// Which directory this is. Asked once, since a handle never leads to another.
     pub(crate) fn identity(&self) -> Result<Identity, Errno> {
-        Ok(Stat::of(&rustix::fs::fstat(&self.fd)?).identity)
+        if let Some(identity) = self.identity.get() {
+            return Ok(*identity);
+        }
+        let stat = rustix::fs::fstat(&self.fd)?;
+        Ok(*self.identity.get_or_init(|| Stat::of(&stat).identity))
     }
 
     /// When this directory was made, in seconds and nanoseconds, if the file system remembers.
