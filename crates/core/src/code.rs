@@ -164,10 +164,10 @@ codes! {
     // Calls.
     Usage "E_USAGE" Invalid false "The command line could not be understood."
     Internal "E_INTERNAL" Internal false "fumehood met a state it does not expect; this is a bug."
-    Cancelled "E_CANCELLED" Cancelled false "The person stopped the command."
     ConfigInvalid "E_CONFIG_INVALID" Invalid false "fumehood.toml could not be read as written."
-    HomeRefused "E_HOME_REFUSED" Denied false "The state or config folder is not private to the caller."
+    HomeRefused "E_HOME_REFUSED" Denied false "The state or config folder is unknown, or not private to the caller."
     StateUnavailable "E_STATE_UNAVAILABLE" Unavailable true "A state file could not be read or written."
+    TrustFull "E_TRUST_FULL" TooLarge false "256 projects are trusted already."
     TerminalRequired "E_TERMINAL_REQUIRED" Denied false "A decision that grants something needs a person at a controlling terminal."
     NotConfirmed "E_NOT_CONFIRMED" Denied false "The person did not say yes."
     OutputFailed "E_OUTPUT_FAILED" Unavailable true "The answer could not be written to standard output."
@@ -182,10 +182,11 @@ codes! {
     ProjectInertNote "N_PROJECT_INERT" Denied false "A project's skills are counted but not shown until the project is trusted."
     Shadowed "N_SHADOWED" Conflict false "Another skill of the same name comes first; this one is reached by its qualified name."
     WalkDepth "W_WALK_DEPTH" TooLarge false "Folders below the depth limit were not searched."
-    WalkDirectories "W_WALK_DIRECTORIES" TooLarge false "The limit of searched folders was reached; the rest was not searched."
+    WalkDirectories "W_WALK_DIRECTORIES" TooLarge false "A limit of folders or names was reached; the rest was not searched."
     WalkSkills "W_WALK_SKILLS" TooLarge false "The limit of skills in one source was reached; the rest was not searched."
     WalkUnreadable "W_WALK_UNREADABLE" Unavailable true "A folder could not be opened and was not searched."
     WalkLink "N_WALK_LINK" Invalid false "A linked folder that is no skill itself was not searched."
+    WalkPruned "N_WALK_PRUNED" Invalid false "Folders of version control, dependencies or virtual environments were not entered."
 
     // Files of a skill.
     PathRejected "E_SKILL_SOURCE_PATH_REJECTED" Invalid false "A path is not a portable relative path inside the skill."
@@ -282,9 +283,10 @@ pub fn errors_page() -> String {
     use fmt::Write as _;
     let mut page = String::from(
         "# Codes\n\n\
-         Printed from the table in `crates/core/src/code.rs` (`UPDATE=1 cargo test -p fumehood-core` rewrites it).\n\
+         Printed from the table in `crates/core/src/code.rs` (`UPDATE=1 cargo test -p fumehood-core errors_page_is_current` rewrites it).\n\
          A released code is never renamed or reused. `E_` is an error, `W_` a warning, `N_` a note. The class says who\n\
-         must act; \"exit\" is the exit code when the code ends a command. Diagnostics about a skill do not end a command.\n\n\
+         must act, with the HTTP status that says the same. \"exit\" is the exit code when an error ends a command; findings\n\
+         about a skill, warnings and notes never do.\n\n\
          | code | class | exit | retry | meaning |\n|---|---|---|---|---|\n",
     );
     for code in Code::ALL {
@@ -293,7 +295,11 @@ pub fn errors_page() -> String {
             "| `{code}` | {} {} | {} | {} | {} |",
             code.class().as_str(),
             code.class().status(),
-            code.class().exit_code(),
+            if code.severity() == Severity::Error {
+                code.class().exit_code().to_string()
+            } else {
+                "–".to_owned()
+            },
             if code.retryable() { "yes" } else { "no" },
             code.sentence()
         );

@@ -86,10 +86,11 @@ impl RelPath {
     /// # Errors
     /// [`PathError`] with code `E_SKILL_SOURCE_PATH_REJECTED`.
     pub fn parse(text: &str) -> Result<Self, PathError> {
-        match reason_against(text) {
-            Some(reason) => Err(PathError { reason }),
-            None => Ok(Self(text.to_owned())),
-        }
+        Self::checked(text.to_owned())
+    }
+
+    fn checked(text: String) -> Result<Self, PathError> {
+        reason_against(&text).map_or(Ok(Self(text)), |reason| Err(PathError { reason }))
     }
 
     /// This path with more behind it: one component, or several joined by `/`.
@@ -97,7 +98,7 @@ impl RelPath {
     /// # Errors
     /// [`PathError`] when a component or the whole is refused.
     pub fn join(&self, below: &str) -> Result<Self, PathError> {
-        Self::parse(&format!("{}/{below}", self.0))
+        Self::checked([&self.0, "/", below].concat())
     }
 
     /// The text.
@@ -219,14 +220,12 @@ fn reason_against_component(component: &str) -> Option<PathReason> {
 /// Windows reads these as devices in every folder, with any extension and trailing spaces before it.
 fn is_device_name(component: &str) -> bool {
     let stem = component.split('.').next().unwrap_or(component).trim_end_matches(' ');
-    let upper = stem.to_ascii_uppercase();
-    if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].contains(&upper.as_str()) {
+    if ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].iter().any(|name| stem.eq_ignore_ascii_case(name)) {
         return true;
     }
-    let Some(port) = upper.strip_prefix("COM").or_else(|| upper.strip_prefix("LPT")) else {
-        return false;
-    };
-    matches!(port, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "0" | "¹" | "²" | "³")
+    let Some((kind, port)) = stem.split_at_checked(3) else { return false };
+    ["COM", "LPT"].iter().any(|name| kind.eq_ignore_ascii_case(name))
+        && matches!(port, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "0" | "¹" | "²" | "³")
 }
 
 impl PathReason {

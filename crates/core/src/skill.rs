@@ -26,7 +26,7 @@ use crate::yaml::Entry;
 pub struct Reading {
     /// The skill, if it is loadable.
     pub skill: Option<SkillText>,
-    /// Everything worth saying, in the order of the file.
+    /// Everything worth saying, in the order it was found.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -165,7 +165,7 @@ fn decode<'t>(bytes: &'t [u8], report: &mut Report<'_>) -> Option<&'t str> {
     }
 }
 
-/// The line of a byte, and its column in bytes, which are characters up to the first byte that is not text.
+/// The line and column of a byte, in characters, both from 1; what is not UTF-8 counts as U+FFFD.
 fn place_of_offset(bytes: &[u8], offset: usize) -> Place {
     let before = &bytes[..offset];
     let line = before.split(|byte| *byte == b'\n').count();

@@ -76,8 +76,9 @@ pub enum YamlErrorKind {
     KeyNotScalar,
     /// A second document.
     SecondDocument,
-    /// A carriage return that no line feed follows. YAML ends a line there, and most other readers of text do not.
-    CarriageReturn,
+    /// A character that ends a line for some readers and not for others: a carriage return that no line feed follows, or
+    /// one of Unicode's own line ends (U+0085, U+2028, U+2029), which YAML 1.1 obeys and YAML 1.2 does not.
+    DisputedLineEnd,
 }
 
 /// Reads exactly one document. An empty text is the empty scalar.
@@ -87,8 +88,8 @@ pub enum YamlErrorKind {
 /// # Errors
 /// [`YamlError`] with the place in `text`.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
-    if let Some(place) = lone_carriage_return(text) {
-        return Err(YamlError { kind: YamlErrorKind::CarriageReturn, place });
+    if let Some(place) = disputed_line_end(text) {
+        return Err(YamlError { kind: YamlErrorKind::DisputedLineEnd, place });
     }
     let options = granit_parser::options! {
         disallow_directives: true,
@@ -187,9 +188,9 @@ fn unique(entries: Vec<Entry>) -> Result<Vec<Entry>, YamlError> {
     }
 }
 
-fn lone_carriage_return(text: &str) -> Option<Place> {
-    let is_lone = |offset: &usize| !text[*offset..].starts_with("\r\n");
-    let offset = text.match_indices('\r').map(|(offset, _)| offset).find(is_lone)?;
+fn disputed_line_end(text: &str) -> Option<Place> {
+    let disputed = |(offset, found): &(usize, &str)| *found != "\r" || !text[*offset..].starts_with("\r\n");
+    let (offset, _) = text.match_indices(['\r', '\u{85}', '\u{2028}', '\u{2029}']).find(disputed)?;
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     Some(position(before.split('\n').count(), before[line_start..].chars().count()))
@@ -317,8 +318,8 @@ impl fmt::Display for YamlError {
             ),
             YamlErrorKind::KeyNotScalar => f.write_str("a key is a list or a map"),
             YamlErrorKind::SecondDocument => f.write_str("a second YAML document starts here"),
-            YamlErrorKind::CarriageReturn => {
-                f.write_str("a carriage return stands inside a line, where YAML would end the line")
+            YamlErrorKind::DisputedLineEnd => {
+                f.write_str("a character stands here that ends a line for some readers and not for others")
             }
         }
     }

@@ -9,6 +9,7 @@ mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
 
 use clap::Parser as _;
 use fumehood_core::{Class, Code, Shown};
@@ -28,9 +29,25 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&error, &arguments),
     };
     let format = args.format;
-    match run(args) {
-        Ok(code) => code,
-        Err(fault) => output::fail(&fault, format),
+    // The panic's own words could hold text of a skill; the place in our sources is what a report needs.
+    let place = Arc::new(Mutex::new(String::new()));
+    let seen = Arc::clone(&place);
+    std::panic::set_hook(Box::new(move |panic| {
+        if let (Some(location), Ok(mut place)) = (panic.location(), seen.lock()) {
+            *place = location.to_string();
+        }
+    }));
+    match std::panic::catch_unwind(|| run(args)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(fault)) => output::fail(&fault, format),
+        Err(_) => {
+            let place = place.lock().map(|place| place.clone()).unwrap_or_default();
+            let message = format!("fumehood met a state it does not expect, at {place}");
+            output::fail(
+                &Fault::new(Code::Internal, message, "this is a bug; please report it with the skill"),
+                format,
+            )
+        }
     }
 }
 
@@ -142,5 +159,10 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let sentence = sentence.join(" ");
     let sentence = sentence.trim_start_matches("error: ");
     let message = Shown::inline(sentence).to_string();
-    output::fail(&Fault::new(Code::Usage, message, "see `fumehood help`"), Format::Json)
+    let tip = text.lines().map(str::trim).find_map(|line| line.strip_prefix("tip: "));
+    let advice = match tip {
+        Some(tip) => format!("{}; see `fumehood help`", Shown::inline(tip)),
+        None => "see `fumehood help`".to_owned(),
+    };
+    output::fail(&Fault::new(Code::Usage, message, advice), Format::Json)
 }

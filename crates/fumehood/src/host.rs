@@ -41,7 +41,7 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder, and only in [`Host::trust_project`]. Starts no process.
+/// state folder, and only in [`Host::trust_project`] and [`Host::forget_project`]. Starts no process.
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,
@@ -86,7 +86,7 @@ impl Host {
             roots
                 .iter()
                 .enumerate()
-                .map(|(position, root)| given(position, root))
+                .map(|(position, root)| self.given(position, root))
                 .collect::<Result<_, _>>()?
         };
         Ok(Catalog::build(sources, self.limits, progress))
@@ -113,14 +113,36 @@ impl Host {
     }
 
     fn settings(&self, home: &Home) -> Result<Settings, Fault> {
-        Settings::read(home, &self.surroundings)
-            .map_err(|error| Fault::of(&error, "mend the file; until then nothing of it is used"))
+        Settings::read(home, &self.surroundings).map_err(|error| {
+            let advice = match error.code {
+                Code::StateUnavailable => "make it readable for you, or set HOME to your own home folder",
+                _ => "mend the file; until then nothing of it is used",
+            };
+            Fault::of(&error, advice)
+        })
+    }
+
+    /// Opens a skill by a path, which counts from the current folder that the host was given.
+    fn open_folder(&self, path: &Path) -> Result<DiskFolder, Fault> {
+        DiskFolder::open(&self.surroundings.current.join(path)).map_err(|error| open_fault(&error, path))
+    }
+
+    /// A folder that the person typed: a mistake in it is said at once, before anything is searched.
+    ///
+    /// It is labelled by its position: with its path in it, a qualified name would be taken for a path.
+    fn given(&self, position: usize, path: &Path) -> Result<Source, Fault> {
+        if self.surroundings.current.join(path).is_dir() {
+            let source = Source::given(&self.surroundings.current.join(path));
+            return Ok(Source { label: format!("root-{}", position + 1), ..source });
+        }
+        let message = format!("{} is no folder", Shown::inline(&path.to_string_lossy()));
+        Err(Fault::new(Code::SourceMissing, message, "check the path"))
     }
 
     /// Opens a skill that a person named: by path if there is a `/` in it or it is `.` or `..`, else by name.
     fn open(&self, skill: &str, roots: &[PathBuf]) -> Result<Opened, Fault> {
         if skill.contains('/') || skill == "." || skill == ".." {
-            let folder = AnyFolder::Disk(open_folder(Path::new(skill))?);
+            let folder = AnyFolder::Disk(self.open_folder(Path::new(skill))?);
             return Ok(Opened { folder, source: None, shadowed_by: None });
         }
         let catalog = self.catalog(roots, &mut |_| {})?;
@@ -147,33 +169,19 @@ struct Opened {
     shadowed_by: Option<String>,
 }
 
-fn open_folder(path: &Path) -> Result<DiskFolder, Fault> {
-    DiskFolder::open(path).map_err(|error| open_fault(&error, path))
-}
-
 fn open_fault(error: &FileError, path: &Path) -> Fault {
     let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
     let advice = match error.code {
         Code::SkillMdMissing => {
             "name the folder that holds SKILL.md; `fumehood check` searches below a folder"
         }
+        Code::SourceUnreadable => "change its permissions, or run as somebody who may read it",
+        _ if !path.as_os_str().as_encoded_bytes().contains(&b'/') => {
+            "name a folder or a SKILL.md; a skill's name goes with `fumehood show`"
+        }
         _ => "check the path",
     };
     Fault::new(error.code, message, advice)
-}
-
-/// A folder that the person typed: a mistake in it is said at once, before anything is searched.
-fn given(position: usize, path: &Path) -> Result<Source, Fault> {
-    if path.is_dir() {
-        return Ok(numbered(position, path));
-    }
-    let message = format!("{} is no folder", Shown::inline(&path.to_string_lossy()));
-    Err(Fault::new(Code::SourceMissing, message, "check the path"))
-}
-
-/// A typed folder is labelled by its position: with its path in it, a qualified name would be taken for a path.
-fn numbered(position: usize, path: &Path) -> Source {
-    Source { label: format!("root-{}", position + 1), ..Source::given(path) }
 }
 
 fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {
@@ -183,7 +191,8 @@ fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {
             let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
             let waiting: usize = inert.map(|source| source.report.found).sum();
             let advice = match (near.as_slice(), waiting) {
-                ([], 0) => "see `fumehood list` for the names, or give a path with a '/' in it".to_owned(),
+                ([], 0) => "see `fumehood list` for the names; a path needs a '/' in it, such as ./NAME".to_owned(),
+                ([], 1) => "one skill of this project is not shown until a person trusts it with `fumehood trust-project`".to_owned(),
                 ([], n) => format!(
                     "{n} skills of this project are not shown until a person trusts it with `fumehood trust-project`"
                 ),

@@ -1,11 +1,15 @@
 //! The shapes of answers. `docs/schemas/` has a JSON Schema for each; a released field keeps its name and meaning.
 
 mod claims;
+mod diff;
 
 use serde::Serialize;
 
-use fumehood_core::Diagnostic;
-use fumehood_store::{Catalog, CatalogEntry, CatalogSource, WalkReport};
+use fumehood_core::skill::breaks_conformance;
+use fumehood_core::{Code, Diagnostic, Severity};
+use fumehood_store::{Catalog, CatalogEntry, CatalogSource, SourceStatus, WalkReport};
+
+pub use diff::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange};
 
 pub use claims::{Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, ParamOut, ScriptOut};
 
@@ -27,6 +31,9 @@ pub struct Finding {
     pub line: Option<u32>,
     /// Column in characters, from 1.
     pub column: Option<u32>,
+    /// Whether it is why the skill is not conformant, or worth a look otherwise; for people, who see these first.
+    #[serde(skip)]
+    pub(crate) changes_verdict: bool,
 }
 
 /// The answer of `list`.
@@ -45,7 +52,7 @@ pub struct ListReport {
 pub struct SourceReport {
     /// The label that qualified names use.
     pub label: String,
-    /// `given`, `configured`, `user` or `project`.
+    /// `given`, `configured`, `user` or `project`; `memory` only in programs that embed fumehood.
     pub kind: &'static str,
     /// The folder.
     pub path: String,
@@ -254,62 +261,6 @@ pub struct UndeclaredScriptOut {
     pub notes: Vec<String>,
 }
 
-/// The answer of `diff`.
-#[derive(Clone, Debug, Serialize)]
-pub struct DiffReport {
-    /// 1.
-    pub schema_version: u32,
-    /// The skill before.
-    pub before: DiffSide,
-    /// The skill after.
-    pub after: DiffSide,
-    /// Whether every path and byte is equal.
-    pub identical: bool,
-    /// Files only in the second.
-    pub added: Vec<FileOut>,
-    /// Files only in the first.
-    pub removed: Vec<FileOut>,
-    /// Files in both that differ.
-    pub changed: Vec<ChangedFile>,
-}
-
-/// One side of a `diff`.
-#[derive(Clone, Debug, Serialize)]
-pub struct DiffSide {
-    /// The name it is looked up by.
-    pub name: String,
-    /// Its folder.
-    pub path: String,
-    /// Its revision.
-    pub revision: String,
-}
-
-/// A file that differs.
-#[derive(Clone, Debug, Serialize)]
-pub struct ChangedFile {
-    /// Its path in both skills.
-    pub path: String,
-    /// What it was.
-    pub before: FileOut,
-    /// What it is.
-    pub after: FileOut,
-    /// The lines that differ, or null where one side is no text or too large to compare by lines.
-    pub lines: Option<Vec<LineChange>>,
-}
-
-/// One line of a difference.
-#[derive(Clone, Debug, Serialize)]
-pub struct LineChange {
-    /// `added`, `removed` or `same` (context).
-    pub change: &'static str,
-    /// The line's number before, from 1.
-    pub before: Option<usize>,
-    /// The line's number after, from 1.
-    pub after: Option<usize>,
-    /// The line without its line feed.
-    pub text: String,
-}
-
 /// The answer of `cat`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CatReport {
@@ -351,6 +302,7 @@ impl From<&Diagnostic> for Finding {
             path: diagnostic.path.clone(),
             line: diagnostic.place.map(|place| place.line),
             column: diagnostic.place.map(|place| place.column),
+            changes_verdict: diagnostic.severity() > Severity::Note || breaks_conformance(diagnostic.code),
         }
     }
 }
@@ -371,8 +323,14 @@ impl SourceReport {
             found: *found,
             searched: *searched,
             complete: *complete,
-            // Names in an untrusted project are its author's words; only the counts are shown.
-            diagnostics: if source.is_inert() { Vec::new() } else { findings(diagnostics) },
+            // Names in an untrusted project are its author's words; only the count is shown.
+            diagnostics: if *status == SourceStatus::Inert {
+                let message =
+                    format!("{found} skills are counted and not shown until a person trusts the project");
+                findings(&[Diagnostic::new(Code::ProjectInertNote, message)])
+            } else {
+                findings(diagnostics)
+            },
         }
     }
 }

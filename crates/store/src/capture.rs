@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use fumehood_core::inspect::NoRevision;
-use fumehood_core::{Code, Coded, RelPath, Revision, Sha256};
+use fumehood_core::inspect::{FileBytes, FolderFacts, NoRevision};
+use fumehood_core::{Code, Coded, Diagnostic, RelPath, Revision, Sha256};
+
+use crate::folder::SkillMd;
 
 /// The bytes of a whole skill. Immutable, cheap to clone, and what every later step works from.
 #[derive(Clone)]
@@ -54,6 +56,17 @@ impl Snapshot {
         Self { inner: Arc::new(Inner { files, revision }) }
     }
 
+    /// SKILL.md as it was captured: what is said about it belongs to this revision and no other.
+    pub fn skill_md(&self) -> SkillMd {
+        SkillMd::among(self.files().map(|(path, file)| (path, file.bytes())))
+    }
+
+    /// Whether these are the files of the snapshot, by path and size.
+    pub fn is_of(&self, facts: &FolderFacts) -> bool {
+        let listed = facts.files.iter().map(|file| (&file.path, file.size));
+        listed.eq(self.files().map(|(path, file)| (path, file.size())))
+    }
+
     /// The identity of the bytes.
     pub fn revision(&self) -> Revision {
         self.inner.revision
@@ -67,6 +80,17 @@ impl Snapshot {
     /// All files in byte order of their paths.
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&RelPath, &SnapshotFile)> {
         self.inner.files.iter()
+    }
+}
+
+impl FileBytes for Snapshot {
+    fn head(&self, path: &RelPath, bytes_max: usize) -> Result<Vec<u8>, Diagnostic> {
+        match self.get(path) {
+            Some(file) => Ok(file.bytes[..file.bytes.len().min(bytes_max)].to_vec()),
+            None => {
+                Err(Diagnostic::new(Code::FileNotFound, "the skill has no such file").in_file(path.as_str()))
+            }
+        }
     }
 }
 

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use fumehood_core::name::slug;
 use fumehood_core::skill::Reading;
 use fumehood_core::{Code, Diagnostic};
 
@@ -141,6 +140,13 @@ impl Catalog {
         {
             return Ok(entry);
         }
+        // A name with a source's label before it means that source and nothing that only claims to be called so.
+        if name
+            .rsplit_once(':')
+            .is_some_and(|(label, _)| self.sources.iter().any(|s| s.source.label == label))
+        {
+            return Err(self.missing(name));
+        }
         let mut declared = unshadowed().filter(|entry| entry.declared_name.as_deref() == Some(name));
         match (declared.next(), declared.next()) {
             (Some(entry), None) => return Ok(entry),
@@ -197,7 +203,6 @@ fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
         AnyFolder::Disk(folder) => (folder.path().to_path_buf(), None),
         AnyFolder::Memory(folder) => (PathBuf::from(folder.location()), Some(folder.clone())),
     };
-    let fallback = || slug(folder.directory_name()).unwrap_or_else(|| folder.directory_name().to_owned());
     match skill {
         Some(skill) => CatalogEntry {
             description: skill.catalogue_description().to_owned(),
@@ -213,7 +218,7 @@ fn entry(folder: &AnyFolder, source: usize) -> CatalogEntry {
             qualified: false,
         },
         None => CatalogEntry {
-            name: fallback(),
+            name: folder.fallback_name(),
             declared_name: None,
             description: String::new(),
             source,

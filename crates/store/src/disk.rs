@@ -9,7 +9,7 @@ use fumehood_core::{Code, Diagnostic, RelPath};
 
 use crate::capture::{CaptureError, Snapshot};
 use crate::dir::{Dir, ENTRIES_MAX, Entry, File, Identity, Kind, OpenError, Resolved, Stat};
-use crate::folder::{FileError, Folder, SkillMd, is_skill_md};
+use crate::folder::{FileError, Folder, HeldFile, SkillMd, is_skill_md};
 use crate::list;
 
 /// A folder on disk that holds a SKILL.md, held open by a handle.
@@ -20,6 +20,8 @@ pub struct DiskFolder {
     name: String,
     /// Names that are SKILL.md in some spelling.
     spellings: Vec<Entry>,
+    /// All names, if the listing by which the folder was found had all.
+    names: Option<Vec<Entry>>,
 }
 
 impl DiskFolder {
@@ -30,8 +32,12 @@ impl DiskFolder {
     /// `E_SOURCE_UNREADABLE` if the system says no.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let named_file = path.file_name().is_some_and(|name| is_skill_md(name.as_encoded_bytes()));
+        let is_other_file = !named_file && path.is_file();
         let path = if named_file && !path.is_dir() { path.parent().unwrap_or(path) } else { path };
-        let not_found = FileError { code: Code::SkillNotFound, message: "there is no folder at this path" };
+        if is_other_file {
+            return Err(FileError { code: Code::SkillNotFound, message: "this is a file, and no SKILL.md" });
+        }
+        let not_found = FileError { code: Code::SkillNotFound, message: "there is nothing at this path" };
         let refused = FileError {
             code: Code::SourceUnreadable,
             message: "the operating system refused to open this folder",
@@ -44,20 +50,21 @@ impl DiskFolder {
             OpenError::System(_) => refused,
             _ => not_found,
         })?;
-        let (entries, _) = dir.entries(ENTRIES_MAX).map_err(|_| FileError {
+        let (entries, more) = dir.entries(ENTRIES_MAX).map_err(|_| FileError {
             code: Code::SourceUnreadable,
             message: "the operating system refused to list this folder",
         })?;
-        Self::from_entries(dir, path, &entries)
-            .ok_or(FileError { code: Code::SkillMdMissing, message: "the folder holds no SKILL.md" })
+        Self::from_entries(dir, path, entries, more)
+            .ok_or(FileError { code: Code::SkillMdMissing, message: "there is no SKILL.md in this folder" })
     }
 
     /// The folder as a skill, if one of its entries is a SKILL.md.
-    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: &[Entry]) -> Option<Self> {
+    pub(crate) fn from_entries(dir: Dir, path: PathBuf, entries: Vec<Entry>, more: bool) -> Option<Self> {
         let is_candidate = |entry: &&Entry| is_skill_md(&entry.name) && entry.kind != Kind::Directory;
         let spellings: Vec<Entry> = entries.iter().filter(is_candidate).cloned().collect();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        (!spellings.is_empty()).then_some(Self { dir, path, name, spellings })
+        let names = (!more).then_some(entries);
+        (!spellings.is_empty()).then_some(Self { dir, path, name, spellings, names })
     }
 
     /// Where the folder is.
@@ -212,9 +219,16 @@ impl Folder for DiskFolder {
         list::list(&self.dir)
     }
 
+    fn facts_when_found(&self) -> FolderFacts {
+        list::list_with(&self.dir, self.names.as_deref())
+    }
+
+    fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError> {
+        Ok(Box::new(self.open_file(path)?))
+    }
+
     fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
-        let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
-        self.open_file(path)?.read(offset, bytes_max).map_err(|_| unreadable)
+        self.open_file(path)?.read_at(offset, bytes_max)
     }
 
     fn size(&self, path: &RelPath) -> Result<u64, FileError> {
@@ -223,6 +237,21 @@ impl Folder for DiskFolder {
 
     fn capture(&self) -> Result<Snapshot, CaptureError> {
         self.capture_in_steps(&mut |_| {})
+    }
+}
+
+impl HeldFile for File {
+    fn size(&self) -> u64 {
+        self.stat.size
+    }
+
+    fn read_at(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
+        let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
+        self.read(offset, bytes_max).map_err(|_| unreadable)
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.stat_again().is_ok_and(|now| now == self.stat)
     }
 }
 

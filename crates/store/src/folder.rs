@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fumehood_core::inspect::{FileBytes, FileFact, FolderFacts};
 use fumehood_core::limits::SKILL_MD_BYTES_MAX;
+use fumehood_core::name::slug;
 use fumehood_core::skill::{self, Found, Reading};
 use fumehood_core::{Code, Coded, Diagnostic, RelPath};
 
@@ -21,20 +22,37 @@ pub trait Folder {
     /// The folder's own name, which the skill's name should equal. Lossy where it is not UTF-8.
     fn directory_name(&self) -> &str;
 
+    /// The name of a skill that has none of its own: the folder's, made to fit as a catalogue's name where it can be.
+    fn fallback_name(&self) -> String {
+        slug(self.directory_name()).unwrap_or_else(|| self.directory_name().to_owned())
+    }
+
     /// Where it is, for people.
     fn location(&self) -> String;
 
-    /// SKILL.md: at most one byte more than a SKILL.md may have.
+    /// SKILL.md, at most 1 MiB; a larger one is refused with a finding.
     fn skill_md(&self) -> SkillMd;
 
     /// The files, in byte order of their paths.
     fn facts(&self) -> FolderFacts;
+
+    /// The same, for somebody who has just found the folder: the names at its top may be those it was found by, which
+    /// saves listing them again.
+    fn facts_when_found(&self) -> FolderFacts {
+        self.facts()
+    }
 
     /// Up to `bytes_max` bytes of a file from `offset`.
     ///
     /// # Errors
     /// [`FileError`]: `E_FILE_NOT_FOUND`, `E_LINK_ESCAPES`, `E_SPECIAL_FILE`, `E_FILE_UNREADABLE`.
     fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError>;
+
+    /// A file held open, so that all pieces that are read of it are of one file.
+    ///
+    /// # Errors
+    /// As [`Folder::read`].
+    fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError>;
 
     /// The size of a file in bytes.
     ///
@@ -47,6 +65,21 @@ pub trait Folder {
     /// # Errors
     /// [`CaptureError`]: the folder can have no revision, changed meanwhile, or could not be read.
     fn capture(&self) -> Result<Snapshot, CaptureError>;
+}
+
+/// A file that is read in pieces.
+pub trait HeldFile {
+    /// Its size when it was opened.
+    fn size(&self) -> u64;
+
+    /// Up to `bytes_max` bytes from `offset`.
+    ///
+    /// # Errors
+    /// `E_FILE_UNREADABLE`.
+    fn read_at(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError>;
+
+    /// Whether it is still what it was when it was opened.
+    fn is_unchanged(&self) -> bool;
 }
 
 /// The instructions of a skill as they were found.
@@ -174,17 +207,7 @@ impl Folder for MemoryFolder {
     }
 
     fn skill_md(&self) -> SkillMd {
-        let spellings: Vec<_> =
-            self.files.keys().filter(|path| is_skill_md(path.as_str().as_bytes())).collect();
-        match spellings.as_slice() {
-            [] => SkillMd::refused("SKILL.md", Code::SkillMdMissing, "the folder holds no SKILL.md"),
-            [path] => {
-                let bytes = &self.files[*path];
-                let bytes = bytes[..bytes.len().min(SKILL_MD_BYTES_MAX + 1)].to_vec();
-                SkillMd { file: path.to_string(), bytes: Some(bytes), diagnostics: Vec::new() }
-            }
-            _ => SkillMd::ambiguous(),
-        }
+        SkillMd::among(self.files.iter().map(|(path, bytes)| (path, bytes.as_slice())))
     }
 
     fn facts(&self) -> FolderFacts {
@@ -205,11 +228,12 @@ impl Folder for MemoryFolder {
         facts
     }
 
+    fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError> {
+        Ok(Box::new(self.file(path)?))
+    }
+
     fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
-        let bytes = self.file(path)?;
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-        let end = start.saturating_add(bytes_max).min(bytes.len());
-        Ok(bytes[start..end].to_vec())
+        self.file(path)?.read_at(offset, bytes_max)
     }
 
     fn size(&self, path: &RelPath) -> Result<u64, FileError> {
@@ -227,7 +251,36 @@ impl Folder for MemoryFolder {
     }
 }
 
+impl HeldFile for &[u8] {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
+        let end = start.saturating_add(bytes_max).min(self.len());
+        Ok(self[start..end].to_vec())
+    }
+
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+}
+
 impl SkillMd {
+    /// The one file that is SKILL.md in some spelling, of files that cannot change any more.
+    pub(crate) fn among<'f>(files: impl Iterator<Item = (&'f RelPath, &'f [u8])>) -> Self {
+        let spellings: Vec<_> = files.filter(|(path, _)| is_skill_md(path.as_str().as_bytes())).collect();
+        match spellings.as_slice() {
+            [] => Self::refused("SKILL.md", Code::SkillMdMissing, "there is no SKILL.md in this folder"),
+            [(path, bytes)] => {
+                let bytes = bytes[..bytes.len().min(SKILL_MD_BYTES_MAX + 1)].to_vec();
+                Self { file: path.to_string(), bytes: Some(bytes), diagnostics: Vec::new() }
+            }
+            _ => Self::ambiguous(),
+        }
+    }
+
     pub(crate) fn refused(file: &str, code: Code, message: &str) -> Self {
         let finding = Diagnostic::new(code, message).in_file(file);
         Self { file: file.to_owned(), bytes: None, diagnostics: vec![finding] }

@@ -26,7 +26,7 @@ pub use capture::{CaptureError, Snapshot, SnapshotFile};
 pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note};
 pub use dir::Identity;
 pub use disk::DiskFolder;
-pub use folder::{AnyFolder, BytesOf, FileError, Folder, MemoryFolder, SkillMd};
+pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, SkillMd};
 pub use home::{Home, HomeError, Surroundings, project_of};
 pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
 pub use source::{Source, SourceKind, SourceStatus};

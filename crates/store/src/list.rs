@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fumehood_core::inspect::{FileFact, FolderFacts};
 use fumehood_core::limits::{
     LISTED_DEPTH_MAX, LISTED_DIRECTORIES_MAX, LISTED_ENTRIES_MAX, LISTED_FILES_MAX, LISTED_FINDINGS_MAX,
+    LISTED_LINKS_MAX,
 };
 use fumehood_core::path::{PathError, PathReason};
 use fumehood_core::{Code, Diagnostic, PathSet, RelPath, Shown};
@@ -14,15 +15,21 @@ use crate::folder::is_skill_md;
 
 /// Lists `root`. Links inside it are followed, and what they lead to is listed under the link's own path.
 pub(crate) fn list(root: &Dir) -> FolderFacts {
+    list_with(root, None)
+}
+
+/// The same, where `names` says what was in `root` a moment ago.
+pub(crate) fn list_with(root: &Dir, names: Option<&[Entry]>) -> FolderFacts {
     let mut lister = Lister {
         root,
         facts: FolderFacts { complete: true, ..FolderFacts::default() },
         directories_left: LISTED_DIRECTORIES_MAX,
         entries_left: LISTED_ENTRIES_MAX,
+        links_left: LISTED_LINKS_MAX,
         above: Vec::new(),
         hard_links: 0,
     };
-    lister.directory(root, None, false);
+    lister.directory(root, names, None, false);
     let Lister { mut facts, hard_links, .. } = lister;
     if hard_links > 0 {
         let message = format!("{hard_links} of the files have other names on this disk");
@@ -75,13 +82,14 @@ struct Lister<'r> {
     facts: FolderFacts,
     directories_left: usize,
     entries_left: usize,
+    links_left: usize,
     /// The directories we are inside of, to notice a link that leads back up.
     above: Vec<Identity>,
     hard_links: usize,
 }
 
 impl Lister<'_> {
-    fn directory(&mut self, dir: &Dir, path: Option<&RelPath>, link: bool) {
+    fn directory(&mut self, dir: &Dir, names: Option<&[Entry]>, path: Option<&RelPath>, link: bool) {
         let Ok(identity) = dir.identity() else { return self.unreadable(path) };
         if self.above.contains(&identity) {
             return self.refuse(path, Code::LinkEscapes, "the link leads back to a folder it lies in");
@@ -90,13 +98,20 @@ impl Lister<'_> {
             return self.incomplete(path);
         }
         self.directories_left -= 1;
-        let Ok((entries, more)) = dir.entries(self.entries_left) else { return self.unreadable(path) };
-        self.entries_left -= entries.len();
-        if more {
-            self.incomplete(path);
-        }
+        let listed;
+        let names = if let Some(names) = names.filter(|names| names.len() <= self.entries_left) {
+            names
+        } else {
+            let Ok((entries, more)) = dir.entries(self.entries_left) else { return self.unreadable(path) };
+            if more {
+                self.incomplete(path);
+            }
+            listed = entries;
+            &listed
+        };
+        self.entries_left -= names.len();
         self.above.push(identity);
-        for entry in &entries {
+        for entry in names {
             self.entry(dir, path, entry, link);
         }
         self.above.pop();
@@ -119,7 +134,7 @@ impl Lister<'_> {
         match entry.kind {
             Kind::File => self.file(dir, path, entry, link),
             Kind::Directory => match dir.open_dir(&entry.name) {
-                Ok(inner) => self.directory(&inner, Some(&path), link),
+                Ok(inner) => self.directory(&inner, None, Some(&path), link),
                 Err(_) => self.unreadable(Some(&path)),
             },
             Kind::Link => self.link(&path),
@@ -140,6 +155,14 @@ impl Lister<'_> {
     }
 
     fn link(&mut self, path: &RelPath) {
+        if self.links_left == 0 {
+            self.incomplete(Some(path));
+        }
+        // Without the rest there is no revision, so nothing is worth the cost of another link.
+        if !self.facts.complete {
+            return;
+        }
+        self.links_left -= 1;
         match self.root.resolve(path.as_str().as_bytes()) {
             Ok(resolved) => {
                 let finding = Diagnostic::new(Code::LinkFollowed, "a link; its target's bytes count");
@@ -148,7 +171,7 @@ impl Lister<'_> {
                     Resolved::File(file) => {
                         self.add(FileFact { path: path.clone(), size: file.stat.size, link: true });
                     }
-                    Resolved::Dir(inner) => self.directory(&inner, Some(path), true),
+                    Resolved::Dir(inner) => self.directory(&inner, None, Some(path), true),
                 }
             }
             Err(OpenError::Kind(_)) => {
@@ -183,7 +206,8 @@ impl Lister<'_> {
         if std::mem::replace(&mut self.facts.complete, false) {
             let message = format!(
                 "listing stops at {LISTED_FILES_MAX} files, {LISTED_DIRECTORIES_MAX} folders, \
-                 {LISTED_DEPTH_MAX} levels or {LISTED_ENTRIES_MAX} names; the rest, from here on, is not shown"
+                 {LISTED_DEPTH_MAX} levels, {LISTED_ENTRIES_MAX} names or {LISTED_LINKS_MAX} links; \
+                 the rest, from here on, is not shown"
             );
             self.report(path, Code::FilesNotListed, &message);
         }

@@ -13,21 +13,21 @@ use std::path::Path;
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 
-/// Counts how often one file is opened, by anybody. Looking at it without opening (`stat`, `O_PATH`) does not count.
+/// Notices that one file is opened, by anybody. Looking at it without opening (`stat`, `O_PATH`) does not count.
 #[derive(Debug)]
 pub struct Opens {
     queue: OwnedFd,
 }
 
 impl Opens {
-    /// Starts counting. The file may be a FIFO, a socket or a device.
+    /// Starts watching. The file may be a FIFO, a socket or a device.
     pub fn of(path: &Path) -> Self {
         let queue = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
         add_watch(&queue, path, WatchFlags::OPEN).unwrap();
         Self { queue }
     }
 
-    /// How often it was opened since the last call.
+    /// 0 if nobody opened it since the last call. The system merges equal events, so 1 can stand for several.
     pub fn count(&self) -> usize {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(&self.queue, &mut buffer);

@@ -46,10 +46,10 @@ pub(super) fn warn_of_hidden_text(text: &str, report: &mut Report<'_>) {
         }
     }
     if let Some((c, place)) = first {
-        let message = format!(
-            "{count} hidden characters, first {}; see them with `fumehood cat`",
-            Shown::inline(&c.to_string())
-        );
+        let noun = if count == 1 { "character" } else { "characters" };
+        let first = Shown::inline(c.encode_utf8(&mut [0; 4])).to_string();
+        let message =
+            format!("{count} hidden {noun}, the first is {first}; `fumehood cat --format json` shows them");
         report.add(Code::HiddenText, message, Some(place));
     }
 }

@@ -77,7 +77,7 @@ pub fn fields_page() -> String {
     use core::fmt::Write as _;
     let mut page = String::from(
         "# Frontmatter fields\n\n\
-         Printed from the table in `crates/core/src/skill/fields.rs` (`UPDATE=1 cargo test -p fumehood-core` rewrites\n\
+         Printed from the table in `crates/core/src/skill/fields.rs` (`UPDATE=1 cargo test -p fumehood-core fields_page_is_current` rewrites\n\
          it). Standard fields are read and checked. Fields of other hosts are kept in order, shown, and have no effect.\n\
          Any other field is kept and noted as unknown.\n\n\
          | field | whose | meaning |\n|---|---|---|\n",
@@ -238,6 +238,10 @@ fn check_metadata(entry: &Entry, report: &mut Report<'_>) {
 fn allowed_tools_of(entry: Option<&Entry>, rescue: Rescue, report: &mut Report<'_>) -> AllowedTools {
     // X-01: what could not be read as written declares nothing, which is not the same as saying nothing.
     if rescue != Rescue::None {
+        let message = "not believed, because the frontmatter is broken YAML; it counts as an empty list";
+        if let Some(entry) = entry {
+            report.add(Code::AllowedToolsMalformed, message, Some(entry.value.place));
+        }
         return AllowedTools::Declared(Vec::new());
     }
     let Some(entry) = entry else { return AllowedTools::Absent };
@@ -273,20 +277,23 @@ fn allowed_tools_of(entry: Option<&Entry>, rescue: Rescue, report: &mut Report<'
     AllowedTools::Declared(parsed.entries)
 }
 
+/// One finding for all unknown fields and one for all of other hosts: a block can hold thousands.
 fn note_other_fields(entries: &[Entry], report: &mut Report<'_>) {
-    for entry in entries {
-        match FIELDS.iter().find(|rule| rule.key == entry.key) {
-            Some(FieldRule { enforcement: Enforcement::Standard, .. }) => {}
-            Some(_) => {
-                let message = format!("{}: another host's setting; kept, not enforced", entry.key);
-                report.add(Code::HostField, message, Some(entry.place));
-            }
-            None => {
-                let message = format!("{}: no field of the standard; kept", Shown::inline(&entry.key));
-                report.add(Code::FieldUnknown, message, Some(entry.place));
-            }
-        }
-    }
+    let rule = |entry: &&Entry| FIELDS.iter().find(|rule| rule.key == entry.key);
+    let host = entries
+        .iter()
+        .filter(|entry| rule(entry).is_some_and(|rule| rule.enforcement != Enforcement::Standard));
+    note_fields(host, Code::HostField, "another host acts on it; kept, not enforced", report);
+    let unknown = entries.iter().filter(|entry| rule(entry).is_none());
+    note_fields(unknown, Code::FieldUnknown, "no field of the standard; kept", report);
+}
+
+fn note_fields<'e>(fields: impl Iterator<Item = &'e Entry>, code: Code, what: &str, report: &mut Report<'_>) {
+    let fields: Vec<_> = fields.collect();
+    let Some(first) = fields.first() else { return };
+    let keys: Vec<_> = fields.iter().map(|entry| entry.key.as_str()).collect();
+    let message = format!("{}: {what}", Shown::inline(&keys.join(", ")));
+    report.add(code, message, Some(first.place));
 }
 
 #[cfg(test)]

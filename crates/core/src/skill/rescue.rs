@@ -47,7 +47,7 @@ pub(super) fn parse_block(parts: &Parts<'_>, report: &mut Report<'_>) -> Option<
     }
     if let Ok(entries) = parse_mapping(&quote_failing_lines(parts.yaml)) {
         let advice = match error.kind {
-            YamlErrorKind::CarriageReturn => "remove it",
+            YamlErrorKind::DisputedLineEnd => "remove it",
             _ => "put the value in quotes",
         };
         report.add(Code::FrontmatterQuoted, format!("{error}; {advice}"), Some(place));
@@ -102,6 +102,9 @@ fn quote_failing_lines(yaml: &str) -> String {
                         '"' | '\\' => mended.extend(['\\', c]),
                         '\t' => mended.push_str("\\t"),
                         '\r' => mended.push_str("\\r"),
+                        '\u{85}' => mended.push_str("\\N"),
+                        '\u{2028}' => mended.push_str("\\L"),
+                        '\u{2029}' => mended.push_str("\\P"),
                         c => mended.push(c),
                     }
                 }

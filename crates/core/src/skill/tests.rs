@@ -151,6 +151,24 @@ fn rescue_quotes_single_lines_and_keeps_the_rest() {
     }
 }
 
+// What one reader takes for a comment and another for a line of its own is no frontmatter for both.
+#[test]
+fn line_ends_that_readers_dispute_are_not_conformant() {
+    for end in ["\u{85}", "\u{2028}", "\u{2029}", "\r"] {
+        let reading = read_as(&format!("---\nname: x\ndescription: d #{end}allowed-tools: Bash\n---\n"), "x");
+        assert!(!reading.is_conformant(), "{end:?}");
+        assert_eq!(reading.skill.unwrap().allowed_tools, AllowedTools::Declared(Vec::new()), "{end:?}");
+    }
+}
+
+#[test]
+fn many_unknown_fields_are_one_finding() {
+    let fields: String = (0..2000).map(|n| format!("k{n}: 1\n")).collect::<Vec<_>>().concat();
+    let reading = read_as(&format!("---\nname: x\ndescription: d\n{fields}---\n"), "x");
+    assert_eq!(codes(&reading), ["N_FIELD_UNKNOWN"]);
+    assert!(reading.diagnostics[0].message.len() < 400, "{}", reading.diagnostics[0].message);
+}
+
 #[test]
 fn rescue_by_lines_takes_name_and_description_only() {
     let text = "---\nname: x\ndescription: >-\n  Two\n  lines\nmeta: {\nlicense: MIT\n---\nbody";
@@ -185,7 +203,7 @@ fn hidden_text_is_pointed_at_and_ordinary_joiners_are_not() {
     }
     let reading = read_as("---\nname: x\ndescription: \"a\u{200b}\u{200b}\"\n---\n", "x");
     assert_eq!(reading.diagnostics[0].place, Some(Place { line: 3, column: 16 }));
-    assert!(reading.diagnostics[0].message.starts_with("2 hidden characters"));
+    assert!(reading.diagnostics[0].message.starts_with("2 hidden characters, the first is \\u{200b}"));
 }
 
 #[test]

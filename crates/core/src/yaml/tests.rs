@@ -51,9 +51,12 @@ fn what_readers_disagree_on_is_refused() {
         ("a: !x {}", YamlErrorKind::Indirection),
         ("? [a]\n: b", YamlErrorKind::KeyNotScalar),
         ("a: 1\n---\nb: 2", YamlErrorKind::SecondDocument),
-        ("a: 1\rb: 2", YamlErrorKind::CarriageReturn),
-        ("a: 1\r\r\nb: 2", YamlErrorKind::CarriageReturn),
-        ("a: 1\r", YamlErrorKind::CarriageReturn),
+        ("a: 1\rb: 2", YamlErrorKind::DisputedLineEnd),
+        ("a: 1\r\r\nb: 2", YamlErrorKind::DisputedLineEnd),
+        ("a: 1\r", YamlErrorKind::DisputedLineEnd),
+        ("a: 1 # \u{2028}b: 2", YamlErrorKind::DisputedLineEnd),
+        ("a: 1 # \u{2029}b: 2", YamlErrorKind::DisputedLineEnd),
+        ("a: \"1\u{85}2\"", YamlErrorKind::DisputedLineEnd),
     ];
     for (text, kind) in cases {
         assert_eq!(json(text), Err(kind), "{text:?}");

@@ -19,7 +19,7 @@ use crate::host::WalkLimits;
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug, 130 cancelled."
+    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood. Ctrl-C ends it at once."
 )]
 pub(super) struct Args {
     /// The form of answers and errors.
@@ -40,8 +40,14 @@ pub(super) enum Format {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Check skills: can they be loaded, do they follow the standard, and what is wrong with them.
+    ///
+    /// Exits with 2 if a skill is refused; with --strict also if one is not conformant or something was not searched.
+    /// Version control, `node_modules`, `__pycache__` and virtual environments are never entered.
     Check(CheckArgs),
     /// List the skills in some folders, or of all sources of this person and project.
+    ///
+    /// Exits with 0 also when nothing was found or something could not be searched; the JSON form says so in "status"
+    /// and "complete".
     List(ListArgs),
     /// Show one skill: files, claims, scripts, findings, revision.
     Show(ShowArgs),
@@ -61,10 +67,10 @@ pub(super) struct CheckArgs {
     /// Fail unless every skill is conformant and everything was searched.
     #[arg(long)]
     pub(super) strict: bool,
-    /// Print notes too, not only warnings and errors.
+    /// Print also the notes that change no verdict.
     #[arg(long)]
     pub(super) notes: bool,
-    /// Print only skills with warnings or errors.
+    /// Print only skills that have findings to show.
     #[arg(long, short)]
     pub(super) quiet: bool,
     #[command(flatten)]

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::inspect::{Inspection, inspect};
-use fumehood_core::name::slug;
 use fumehood_core::{Code, Shown};
 use fumehood_store::{
     AnyFolder, BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
 };
 
-use super::{Host, Progress, given, numbered, open_folder};
+use super::{Host, Progress};
 use crate::fault::Fault;
 use crate::report::{CheckReport, CheckedSkill, SCHEMA_VERSION, SourceReport, Summary, findings};
 
@@ -37,7 +36,7 @@ impl Host {
             skills: Vec::new(),
             summary: Summary::default(),
         };
-        let targets = paths.iter().enumerate().map(|(position, path)| target(position, path));
+        let targets = paths.iter().enumerate().map(|(position, path)| self.target(position, path));
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         let mut seen = BTreeSet::new();
         let mut is_new = |folder: &AnyFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
@@ -66,23 +65,26 @@ impl Host {
     }
 }
 
+impl Host {
+    /// A path to a file can only mean the skill it belongs to; anything but a SKILL.md gets an error that says so.
+    fn target(&self, position: usize, path: &Path) -> Result<Target, Fault> {
+        if self.surroundings.current.join(path).is_dir() {
+            self.given(position, path).map(Target::Search)
+        } else {
+            self.open_folder(path).map(Target::Skill)
+        }
+    }
+}
+
 enum Target {
     Skill(DiskFolder),
     Search(Source),
 }
 
-fn target(position: usize, path: &Path) -> Result<Target, Fault> {
-    // A path to a file can only mean the skill it belongs to; anything but a SKILL.md gets an error that says so.
-    if path.is_dir() {
-        given(position, path).map(Target::Search)
-    } else {
-        open_folder(path).map(Target::Skill)
-    }
-}
-
 fn single(position: usize, folder: &DiskFolder) -> CatalogSource {
     let report = WalkReport { found: 1, complete: true, ..WalkReport::default() };
-    CatalogSource { source: numbered(position, folder.path()), status: SourceStatus::Active, report }
+    let source = Source { label: format!("root-{}", position + 1), ..Source::given(folder.path()) };
+    CatalogSource { source, status: SourceStatus::Active, report }
 }
 
 impl CheckReport {
@@ -121,26 +123,37 @@ impl CheckReport {
 /// Reads and inspects a folder as it is now.
 pub(super) fn inspection_of(folder: &dyn Folder) -> Inspection {
     let reading = folder.skill_md().reading(folder.directory_name());
-    inspect(reading, folder.facts(), &BytesOf(folder))
+    inspect(reading, folder.facts_when_found(), &BytesOf(folder))
 }
 
 /// The name a skill is shown under, also when it is not loadable.
 pub(super) fn name_of(inspection: &Inspection, folder: &dyn Folder) -> String {
     match &inspection.skill {
         Some(skill) => skill.name.clone(),
-        None => slug(folder.directory_name()).unwrap_or_else(|| folder.directory_name().to_owned()),
+        None => folder.fallback_name(),
     }
 }
 
+/// Why there is nothing, in the order of what can be done about it: a folder that cannot be read, a limit, the path.
 fn nothing_found(report: &CheckReport) -> Fault {
     let searched: usize = report.sources.iter().map(|source| source.searched).sum();
     let paths: Vec<_> = report.sources.iter().map(|source| source.path.as_str()).collect();
-    let message =
-        format!("no SKILL.md in the {searched} folders searched at {}", Shown::inline(&paths.join(", ")));
-    let advice = if report.sources.iter().all(|source| source.complete) {
-        "name a folder that holds skills, each a folder with a SKILL.md"
-    } else {
+    let paths = paths.join(", ");
+    let findings = || report.sources.iter().flat_map(|source| &source.diagnostics);
+    let has =
+        |codes: &[Code]| findings().any(|finding| codes.iter().any(|code| code.as_str() == finding.code));
+    if has(&[Code::SourceUnreadable, Code::WalkUnreadable]) {
+        let unreadable = findings().find_map(|finding| finding.path.as_deref()).unwrap_or(&paths);
+        let message = format!("no SKILL.md was found, and {} could not be read", Shown::inline(unreadable));
+        let advice = "change its permissions, or run as somebody who may read it";
+        return Fault::new(Code::SourceUnreadable, message, advice);
+    }
+    let folders = if searched == 1 { "1 folder".to_owned() } else { format!("{searched} folders") };
+    let message = format!("no SKILL.md in the {folders} searched at {}", Shown::inline(&paths));
+    let advice = if has(&[Code::WalkDepth, Code::WalkDirectories, Code::WalkSkills]) {
         "a limit was reached; name a folder closer to the skills, or raise --max-depth or --max-folders"
+    } else {
+        "name a folder that holds skills, each a folder with a SKILL.md; node_modules and the like are never entered"
     };
     Fault::new(Code::NoSkillsFound, message, advice)
 }

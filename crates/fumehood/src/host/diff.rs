@@ -1,16 +1,15 @@
 //! `diff`: what differs between two skills, file by file and line by line.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fumehood_core::{Coded as _, RelPath};
 use fumehood_store::{CaptureError, Snapshot, SnapshotFile};
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::check::{inspection_of, name_of};
 use super::{Host, Opened};
 use crate::fault::Fault;
-use crate::report::{ChangedFile, DiffReport, DiffSide, FileOut, LineChange, SCHEMA_VERSION};
+use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange, SCHEMA_VERSION};
 
 impl Host {
     /// Compares two skills as they are now, from two captures.
@@ -25,7 +24,9 @@ impl Host {
             one.files().filter(|(path, _)| other.get(path).is_none()).map(out).collect::<Vec<_>>()
         };
         let both = before.files().filter_map(|(path, old)| after.get(path).map(|new| (path, old, new)));
-        let changed = both.filter(|(_, old, new)| old.sha256() != new.sha256()).map(changed_file).collect();
+        let mut budget = Budget { deadline: Instant::now() + COMPARE_TIME_MAX, lines_left: LINES_MAX };
+        let differs = both.filter(|(_, old, new)| old.sha256() != new.sha256());
+        let changed = differs.map(|(path, old, new)| budget.changed_file(path, old, new)).collect();
         Ok(DiffReport {
             schema_version: SCHEMA_VERSION,
             identical: before.revision() == after.revision(),
@@ -40,7 +41,8 @@ impl Host {
     fn side(&self, skill: &str, roots: &[PathBuf]) -> Result<(DiffSide, Snapshot), Fault> {
         let Opened { folder, .. } = self.open(skill, roots)?;
         let snapshot = folder.capture().map_err(|error| capture_fault(&error, &folder.location()))?;
-        let name = name_of(&inspection_of(&*folder), &*folder);
+        let reading = snapshot.skill_md().reading(folder.directory_name());
+        let name = reading.skill.map_or_else(|| folder.fallback_name(), |skill| skill.name);
         Ok((DiffSide { name, path: folder.location(), revision: snapshot.revision().to_string() }, snapshot))
     }
 }
@@ -53,32 +55,33 @@ fn capture_fault(error: &CaptureError, location: &str) -> Fault {
     Fault::new(error.code(), format!("{}: {error}", fumehood_core::Shown::inline(location)), advice)
 }
 
-fn out((path, file): (&RelPath, &SnapshotFile)) -> FileOut {
-    FileOut {
-        path: path.to_string(),
-        size: file.size(),
-        sha256: Some(file.sha256().to_string()),
-        link: false,
+fn out((path, file): (&RelPath, &SnapshotFile)) -> DiffFile {
+    DiffFile { path: path.to_string(), size: file.size(), sha256: file.sha256().to_string() }
+}
+
+/// What comparing by lines may still cost, for all files of one difference together. What is beyond it is still named as
+/// changed, with sizes and digests.
+struct Budget {
+    deadline: Instant,
+    lines_left: usize,
+}
+
+impl Budget {
+    fn changed_file(&mut self, path: &RelPath, old: &SnapshotFile, new: &SnapshotFile) -> ChangedFile {
+        let lines = line_changes(old.bytes(), new.bytes(), self.deadline, self.lines_left);
+        self.lines_left -= lines.as_ref().map_or(0, Vec::len);
+        ChangedFile { path: path.to_string(), before: out((path, old)), after: out((path, new)), lines }
     }
 }
 
-fn changed_file((path, old, new): (&RelPath, &SnapshotFile, &SnapshotFile)) -> ChangedFile {
-    ChangedFile {
-        path: path.to_string(),
-        before: out((path, old)),
-        after: out((path, new)),
-        lines: line_changes(old.bytes(), new.bytes()),
-    }
-}
-
-fn line_changes(old: &[u8], new: &[u8]) -> Option<Vec<LineChange>> {
-    if old.len().max(new.len()) > COMPARED_BYTES_MAX {
+/// The lines that differ; nothing if a side is no text or too large, or the time is over, or there are too many.
+fn line_changes(old: &[u8], new: &[u8], deadline: Instant, lines_max: usize) -> Option<Vec<LineChange>> {
+    if old.len().max(new.len()) > COMPARED_BYTES_MAX || Instant::now() >= deadline {
         return None;
     }
     let (old, new) = (std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
     // The time bound only makes a difference longer than it need be, never wrong.
-    let diff =
-        TextDiff::configure().algorithm(Algorithm::Myers).timeout(COMPARE_TIME_MAX).diff_lines(old, new);
+    let diff = TextDiff::configure().algorithm(Algorithm::Myers).deadline(deadline).diff_lines(old, new);
     let groups = diff.grouped_ops(CONTEXT_LINES);
     let changes = groups.iter().flatten().flat_map(|op| diff.iter_changes(op));
     let line = changes.map(|change| LineChange {
@@ -91,9 +94,27 @@ fn line_changes(old: &[u8], new: &[u8]) -> Option<Vec<LineChange>> {
         after: change.new_index().map(|index| index + 1),
         text: change.value().strip_suffix('\n').unwrap_or(change.value()).to_owned(),
     });
-    Some(line.collect())
+    let lines: Vec<_> = line.take(lines_max + 1).collect();
+    (lines.len() <= lines_max).then_some(lines)
 }
 
 const COMPARED_BYTES_MAX: usize = 1 << 20;
-const COMPARE_TIME_MAX: Duration = Duration::from_secs(2);
+const COMPARE_TIME_MAX: Duration = Duration::from_secs(3);
+const LINES_MAX: usize = 100_000;
 const CONTEXT_LINES: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_at_the_limit_are_shown_and_one_more_is_not() {
+        let later = Instant::now() + Duration::from_mins(1);
+        let (old, new) = ("a\n".repeat(10), "b\n".repeat(10));
+        let lines = |max| line_changes(old.as_bytes(), new.as_bytes(), later, max).map(|lines| lines.len());
+        assert_eq!((lines(20), lines(19)), (Some(20), None));
+        // When the time is over nothing is begun.
+        assert!(line_changes(old.as_bytes(), new.as_bytes(), Instant::now(), 20).is_none());
+        assert!(line_changes(b"a\xff", b"b", later, 20).is_none());
+    }
+}

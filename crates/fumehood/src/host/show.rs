@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base64::Engine as _;
-use fumehood_core::inspect::{Inspection, inspect};
+use fumehood_core::inspect::{FileBytes, Inspection, inspect};
 use fumehood_core::script::HintSource;
 use fumehood_core::skill::{Enforcement, FIELDS, Rescue, SkillText};
 use fumehood_core::{Code, Diagnostic, RelPath, Shown};
@@ -33,10 +33,21 @@ impl Host {
     /// `E_SKILL_NOT_FOUND`, `E_SKILL_AMBIGUOUS`, `E_SKILL_MD_MISSING`, `E_PROJECT_INERT`, and those of [`Host::list`].
     pub fn show(&self, skill: &str, roots: &[PathBuf]) -> Result<ShowReport, Fault> {
         let Opened { folder, source, shadowed_by } = self.open(skill, roots)?;
-        let md = folder.skill_md();
-        let inspection = inspect(md.reading(folder.directory_name()), folder.facts(), &BytesOf(&*folder));
-        let captured = folder.capture();
-        let mut report = shown(&*folder, &md.file, &inspection, captured.as_ref().ok());
+        let (captured, facts) = (folder.capture(), folder.facts());
+        let captured =
+            captured.and_then(
+                |snapshot| {
+                    if snapshot.is_of(&facts) { Ok(snapshot) } else { Err(CaptureError::Changed) }
+                },
+            );
+        // What is said beside a revision was read from its own bytes: somebody approves the one by the other.
+        let snapshot = captured.as_ref().ok();
+        let disk = BytesOf(&*folder);
+        let bytes: &dyn FileBytes = snapshot.map_or(&disk, |snapshot| snapshot);
+        let md = snapshot.map_or_else(|| folder.skill_md(), Snapshot::skill_md);
+        let inspection = inspect(md.reading(folder.directory_name()), facts, bytes);
+        let mut report = shown(&*folder, &md.file, &inspection, snapshot);
+        report.undeclared_scripts = undeclared(&inspection, bytes);
         // A skill that cannot have a revision has a finding already; that it changed just now is new.
         if let Err(error @ (CaptureError::Changed | CaptureError::Unreadable)) = captured {
             let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
@@ -63,7 +74,8 @@ impl Host {
             Fault::of(&error, "paths count from the skill's folder, with '/' between names")
         })?;
         let fault = |error: FileError| file_fault(&error, &path, &*folder);
-        let size = folder.size(&path).map_err(fault)?;
+        let held = folder.hold(&path).map_err(fault)?;
+        let size = held.size();
         let end = match range.length {
             None => size,
             Some(length) => range.offset.saturating_add(length),
@@ -75,11 +87,12 @@ impl Host {
         let mut at = range.offset;
         while at < end {
             let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-            let piece = folder.read(&path, at, piece_max).map_err(fault)?;
-            if piece.is_empty() {
+            let piece = held.read_at(at, piece_max).map_err(fault)?;
+            // Before it is passed on: the old bytes, or none of the new ones.
+            if piece.is_empty() || !held.is_unchanged() {
                 return Err(Fault::new(
                     Code::SnapshotChanged,
-                    "the file shrank while it was read",
+                    "the file changed while it was read",
                     "try again",
                 ));
             }
@@ -114,8 +127,10 @@ impl Host {
             Ok(())
         })?;
         let length = bytes.len();
+        // A NUL is a character to Unicode and to nobody else.
         let (text, base64) = match String::from_utf8(bytes) {
-            Ok(text) => (Some(text), None),
+            Ok(text) if !text.contains('\0') => (Some(text), None),
+            Ok(binary) => (None, Some(base64::engine::general_purpose::STANDARD.encode(binary))),
             Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
         };
         let path = file.to_owned();
@@ -163,7 +178,7 @@ fn shown(
         execution_available: false,
         files: files(inspection, snapshot),
         claims: Claims::of(inspection),
-        undeclared_scripts: undeclared(folder, inspection),
+        undeclared_scripts: Vec::new(),
     }
 }
 
@@ -204,8 +219,8 @@ fn files(inspection: &Inspection, snapshot: Option<&Snapshot>) -> Vec<FileOut> {
     inspection.facts.files.iter().map(out).collect()
 }
 
-fn undeclared(folder: &dyn Folder, inspection: &Inspection) -> Vec<UndeclaredScriptOut> {
-    let scripts = inspection.undeclared_scripts(&BytesOf(folder)).into_iter();
+fn undeclared(inspection: &Inspection, bytes: &dyn FileBytes) -> Vec<UndeclaredScriptOut> {
+    let scripts = inspection.undeclared_scripts(bytes).into_iter();
     let out = scripts.map(|script| UndeclaredScriptOut {
         path: script.path.to_string(),
         interpreter: script.hint.interpreter,
@@ -224,14 +239,18 @@ fn undeclared(folder: &dyn Folder, inspection: &Inspection) -> Vec<UndeclaredScr
 fn file_fault(error: &FileError, path: &RelPath, folder: &dyn Folder) -> Fault {
     let message = format!("{}: {error}", Shown::inline(path.as_str()));
     if error.code != Code::FileNotFound {
-        return Fault::new(error.code, message, "choose another file; `fumehood show` lists them");
+        let advice = match error.code {
+            Code::FileUnreadable => "change its permissions, or run as somebody who may read it",
+            _ => "choose another file; `fumehood show` lists them",
+        };
+        return Fault::new(error.code, message, advice);
     }
     let wanted = path.file_name();
     let facts = folder.facts();
     let near = facts.files.iter().map(|file| file.path.as_str()).filter(|other| {
         other.starts_with(path.as_str())
             || other.ends_with(path.as_str())
-            || other.rsplit('/').next() == Some(wanted)
+            || other.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
     });
     let near: Vec<_> = near.take(NEAR_MAX).collect();
     let advice = match near.as_slice() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::chown;
 use fumehood_testkit::{Answer, Call, World, skill};
 use serde_json::{Value, json};
 
-use crate::{codes, finding, text, texts, verdicts, world, world_with};
+use crate::{checked, codes, finding, text, texts, verdicts, world, world_with};
 
 /// A fault is one JSON object with five fields on standard error; the same as text has the code and an exit code.
 fn assert_fault(call: &Call<'_>, arguments: &[&str], exit: i32, code: &str, class: &str) -> Value {
@@ -160,23 +160,55 @@ fn strict_wants_conformance_and_a_complete_search() {
 fn the_text_of_a_check_is_made_for_editors() {
     let world = world_with(&skill("a").field("version: 1"));
     world.add("skills", &skill("b").frontmatter("name: b\nname: b"));
+    world.add("skills", &skill("c").field("allowed-tools: Read"));
     let answer = world.run(["check", "skills"]);
+    // A note is shown if it is why the skill is not conformant.
     let expected = "\
 loadable   a  skills/a
+    skills/a/SKILL.md:4:1: note: version: no field of the standard; kept [N_FIELD_UNKNOWN]
 refused    b  skills/b
     skills/b/SKILL.md:3:1: error: this key stands here for the second time [E_FRONTMATTER_DUPLICATE_KEY]
-2 skills: 1 loadable, 0 conformant, 1 refused; 1 note not shown (--notes shows them)
+conformant c  skills/c
+3 skills: 2 loadable, 1 conformant, 1 refused; 1 note not shown (--notes shows them)
 ";
     assert_eq!(answer.text(), expected);
     let notes = world.run(["check", "skills", "--notes"]).text();
     assert!(
-        notes.contains(
-            "skills/a/SKILL.md:4:1: note: version: no field of the standard; kept [N_FIELD_UNKNOWN]"
-        ),
+        notes.contains("skills/c/SKILL.md:4:16: note: asks its host for: Read [N_HOST_TOOLS]"),
         "{notes}"
     );
     let quiet = world.run(["check", "skills", "--quiet"]).text();
-    assert!(!quiet.contains("skills/a") && quiet.contains("skills/b"), "{quiet}");
+    assert!(
+        !quiet.contains("skills/c") && quiet.contains("skills/a") && quiet.contains("skills/b"),
+        "{quiet}"
+    );
+}
+
+// GRT-06, X-01: what a broken block asks for is not believed, and not hidden either.
+#[test]
+fn a_rescued_request_for_tools_is_pointed_at() {
+    let lines = "name: x\ndescription: Use when: asked\nallowed-tools: Bash(*) Write";
+    let world = world_with(&skill("x").frontmatter(lines));
+    let found = checked(&world, "skills");
+    assert!(codes(&found).contains(&"W_ALLOWED_TOOLS_MALFORMED"), "{found}");
+    let shown = world.json(["show", "skills/x"]);
+    assert_eq!(shown["claims"]["allowed_tools"], json!([]));
+}
+
+// A folder that may not be read is not blamed on a limit.
+#[test]
+fn a_folder_that_cannot_be_read_is_named() {
+    if fumehood_testkit::is_root() {
+        println!("not run: root reads every folder");
+        return;
+    }
+    let world = world();
+    let locked = world.folder("locked/inner");
+    std::fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let fault = world.fault(["check", "locked"], 4);
+    std::fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    assert_eq!(fault["code"], "E_SOURCE_UNREADABLE");
+    assert!(text(&fault["advice"]).contains("permissions"), "{fault}");
 }
 
 #[test]
@@ -428,13 +460,13 @@ fn a_diff_names_files_and_lines() {
         "removed  gone.txt  3 bytes",
         "- two",
         "+ 2\\u{200b}",
-        "not compared by lines",
+        "not shown by lines",
     ] {
         assert!(page.contains(part), "{part} in {page}");
     }
     assert!(!page.contains("same.txt"), "{page}");
     let same = world.run(["diff", "before/x", "before/x"]).text();
-    assert!(same.contains("Identical: every path and every byte."), "{same}");
+    assert!(same.contains("Identical: every path and every byte"), "{same}");
     assert_eq!(world.json(["diff", "before/x", "before/x"])["identical"], true);
 }
 
@@ -529,4 +561,13 @@ fn nothing_claims_that_it_can_run() {
         (&"refused".into(), &"refused".into())
     );
     assert_eq!(bad.run(["check", "skills", "--strict"]).code, Some(0));
+}
+
+#[test]
+fn a_claimed_name_never_takes_a_qualified_one() {
+    let world = world();
+    world.add("home/.claude/skills", &skill("zz").frontmatter("name: \"user-agents:pdf\"\ndescription: d"));
+    assert_eq!(world.fault(["show", "user-agents:pdf"], 2)["code"], "E_SKILL_NOT_FOUND");
+    world.add("home/.agents/skills", &skill("pdf"));
+    assert_eq!(world.json(["show", "user-agents:pdf"])["source"], "user-agents");
 }

@@ -16,7 +16,12 @@ const AS_JSON: &str = "\\u202eC\\u2066D\\u200bE";
 
 /// As a quoted YAML value.
 fn yaml(text: &str) -> String {
-    let escape = |c: char| if c.is_control() { format!("\\x{:02x}", u32::from(c)) } else { c.to_string() };
+    // Line ends that readers dispute are no YAML here; written as escapes they are text like any other.
+    let escape = |c: char| match c {
+        '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
+        c if c.is_control() => format!("\\x{:02x}", u32::from(c)),
+        c => c.to_string(),
+    };
     format!("\"{}\"", text.chars().map(escape).collect::<String>())
 }
 

@@ -314,3 +314,57 @@ fn the_memory_limit_is_in_force() {
     check(0, scratch.path(), &[]).finds_good();
     assert_ne!(run(TOO_LITTLE_KIB, &["check", "."], scratch.path()).exit, Some(0));
 }
+
+/// Two versions of one skill, told apart by their descriptions, exchanged all the time.
+#[test]
+fn what_is_shown_beside_a_revision_belongs_to_it() {
+    use fumehood::{Host, HostOptions};
+    let folder = tempfile::tempdir().unwrap();
+    let skill = folder.path().join("x");
+    std::fs::create_dir(&skill).unwrap();
+    std::fs::write(skill.join("pad.bin"), vec![7; 2 << 20]).unwrap();
+    let text = |description: &str| format!("---\nname: x\ndescription: {description}\n---\n");
+    let put = |description: &str| {
+        let next = folder.path().join("next");
+        std::fs::write(&next, text(description)).unwrap();
+        std::fs::rename(next, skill.join("SKILL.md")).unwrap();
+    };
+    let host = Host::new(HostOptions::isolated(folder.path().to_path_buf()));
+    let revision_of = |description: &str| {
+        put(description);
+        host.show("./x", &[]).unwrap().revision.unwrap()
+    };
+    let expected = [("one", revision_of("one")), ("two", revision_of("two"))];
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let (mut shown, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                put("one");
+                std::thread::sleep(std::time::Duration::from_millis(3));
+                put("two");
+                std::thread::sleep(std::time::Duration::from_millis(3));
+            }
+        });
+        // Until both have happened often enough to mean something.
+        for _ in 0..5_000 {
+            if shown >= 200 && refused >= 3 {
+                break;
+            }
+            let report = host.show("./x", &[]).unwrap();
+            let Some(revision) = report.revision else {
+                refused += 1;
+                continue;
+            };
+            shown += 1;
+            let pair = (report.description.as_deref().unwrap(), revision);
+            if !expected.contains(&pair) {
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+                panic!("{pair:?} is neither of {expected:?}");
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    println!("{shown} shown, {refused} refused");
+    assert!(shown > 0 && refused > 0, "{shown} shown, {refused} refused: nothing was raced");
+}

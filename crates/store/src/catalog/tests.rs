@@ -137,7 +137,7 @@ fn distances_are_counted_to_three() {
     let cases = [
         ("", "", 0),
         ("a", "", 1),
-        ("abc", "abd", 1),
+        ("abc", "abx", 1),
         ("abc", "acb", 2),
         ("abc", "xyz", 3),
         ("a", "abcd", 3),

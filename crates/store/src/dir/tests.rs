@@ -214,6 +214,28 @@ fn a_file_without_a_size_is_read_to_the_bound() {
     assert_eq!(file.read(0, 100).unwrap(), whole[..100]);
 }
 
+// CHK-150: the bytes themselves are compared, since file times are too coarse on some systems to tell two writes apart.
+#[test]
+fn a_second_reading_compares_every_byte() {
+    let scratch = Scratch::new();
+    let dir = open(&scratch);
+    for size in [0, 1, COMPARED_BYTES - 1, COMPARED_BYTES, COMPARED_BYTES + 1, 3 * COMPARED_BYTES] {
+        let bytes = vec![b'x'; size];
+        scratch.file("file", &bytes);
+        let holds = |other: &[u8]| dir.open_file(b"file").unwrap().holds(other).unwrap();
+        assert!(holds(&bytes), "{size}");
+        assert!(!holds(&[&bytes[..], b"x"].concat()), "{size}");
+        if size > 0 {
+            assert!(!holds(&bytes[1..]), "{size}");
+            for place in [0, size / 2, size - 1] {
+                let mut other = bytes.clone();
+                other[place] = b'y';
+                assert!(!holds(&other), "{size} {place}");
+            }
+        }
+    }
+}
+
 // A sparse file of 1 TiB costs what is asked for.
 #[test]
 fn a_huge_file_is_read_to_the_bound() {

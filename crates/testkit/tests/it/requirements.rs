@@ -83,7 +83,8 @@ fn page(tests: &BTreeMap<Id, BTreeSet<String>>) -> String {
         "# Requirements and their tests\n\n\
          Printed from the comments above the tests (`UPDATE=1 cargo test -p fumehood-testkit the_page_is_current` rewrites\n\
          it). A requirement without a row has no test yet: most belong to parts that are not built (running scripts,\n\
-         consent, policy, results).\n\n\
+         consent, policy, results). The ids are those of the project's list of requirements, which is not in this\n\
+         repository; the tests say what each one means here.\n\n\
          | requirement | shown by |\n|---|---|\n",
     );
     for (Id { family, number }, names) in tests {

@@ -13,7 +13,7 @@ pub(in crate::cli) fn check(text: &mut String, report: &CheckReport, notes: bool
     let mut hidden = 0;
     for skill in &report.skills {
         let (shown, held_back): (Vec<_>, Vec<_>) =
-            skill.diagnostics.iter().partition(|finding| notes || finding.severity != "note");
+            skill.diagnostics.iter().partition(|finding| notes || finding.changes_verdict);
         hidden += held_back.len();
         if quiet && shown.is_empty() {
             continue;

@@ -7,16 +7,16 @@ use fumehood_core::Shown;
 
 use super::shown_path;
 use crate::cli::output::{BOLD, ERROR, GOOD, RESET};
-use crate::report::{ChangedFile, DiffReport, DiffSide, FileOut, LineChange};
+use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange};
 
 pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
     side(text, "before", &report.before);
     side(text, "after ", &report.after);
     if report.identical {
-        let _ = writeln!(text, "Identical: every path and every byte.");
+        let _ = writeln!(text, "Identical: every path and every byte (git's own files are not looked at).");
         return;
     }
-    let mut whole = |style: &str, word: &str, file: &FileOut| {
+    let mut whole = |style: &str, word: &str, file: &DiffFile| {
         let path = Shown::inline(&file.path).at_most(1024);
         let _ = writeln!(text, "{style}{word}{RESET}  {path}  {} bytes", file.size);
     };
@@ -39,7 +39,10 @@ fn changed(text: &mut String, file: &ChangedFile) {
     let path = Shown::inline(&file.path).at_most(1024);
     let _ = writeln!(text, "{BOLD}changed{RESET}  {path}  {} to {} bytes", file.before.size, file.after.size);
     let Some(lines) = &file.lines else {
-        let _ = writeln!(text, "    not compared by lines: no text, or larger than 1 MiB");
+        let _ = writeln!(
+            text,
+            "    not shown by lines: no text, larger than 1 MiB, or more than one answer holds"
+        );
         return;
     };
     let mut last: Option<&LineChange> = None;
@@ -52,10 +55,11 @@ fn changed(text: &mut String, file: &ChangedFile) {
             "removed" => (ERROR, '-'),
             _ => ("", ' '),
         };
-        let number = line.after.or(line.before).unwrap_or(0);
+        let number = |line: Option<usize>| line.map_or_else(String::new, |line| line.to_string());
+        let (before, after) = (number(line.before), number(line.after));
         // A line is cut only far beyond what a terminal shows; the JSON form has all of it.
         let content = Shown::inline(&line.text).at_most(LINE_CHARS_MAX);
-        let _ = writeln!(text, "  {number:>5} {style}{sign} {content}{RESET}");
+        let _ = writeln!(text, "  {before:>5} {after:>5} {style}{sign} {content}{RESET}");
         last = Some(line);
     }
 }

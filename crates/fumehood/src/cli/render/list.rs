@@ -19,7 +19,9 @@ pub(in crate::cli) fn list(text: &mut String, report: &ListReport) {
         for skill in skills {
             line(text, skill);
         }
-        source_findings(text, source);
+        if source.status != "inert" {
+            source_findings(text, source);
+        }
     }
     if report.skills.is_empty() {
         let searched: Vec<_> =
@@ -37,7 +39,6 @@ fn header(text: &mut String, source: &SourceReport) {
             "{BOLD}{}{RESET}  {path}  {count}, not shown: nobody trusted this project yet (fumehood trust-project)",
             Shown::inline(&source.label)
         ),
-        _ if source.kind == "given" => writeln!(text, "{BOLD}{path}{RESET}  {count}"),
         _ => writeln!(text, "{BOLD}{}{RESET}  {path}  {count}", Shown::inline(&source.label)),
     };
 }

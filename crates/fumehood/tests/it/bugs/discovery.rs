@@ -185,7 +185,8 @@ fn b19_nothing_found_says_where_it_looked() {
     world.folder("empty/docs/pages");
     let fault = world.fault(["check", "empty"], 2);
     assert_eq!(fault["code"], "E_NO_SKILLS_FOUND");
-    assert_eq!(fault["message"], "no SKILL.md in the 3 folders searched at empty");
+    let searched = format!("no SKILL.md in the 3 folders searched at {}", world.path("empty").display());
+    assert_eq!(fault["message"], searched.as_str());
     let list = world.run(["list", "empty"]);
     assert_eq!(list.code, Some(0));
     assert!(list.text().contains("No skills to show. Searched: empty"), "{}", list.text());
