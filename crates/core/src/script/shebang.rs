@@ -116,15 +116,14 @@ fn env_command<'a>(words: &[&'a str], notes: &mut Vec<ScriptNote>) -> Vec<&'a st
     let mut touches_environment = false;
     let mut command = Vec::new();
     while let Some(word) = words.next() {
+        // What `env` splits may be glued to the option; it begins with options and assignments of its own.
+        let word = word.strip_prefix("--split-string=").or(word.strip_prefix("-S")).unwrap_or(word);
         match word {
-            "-S" | "--split-string" | "-vS" | "-v" | "--debug" | "--" => {}
+            "" | "--split-string" | "-vS" | "-v" | "--debug" | "--" => {}
             "-u" | "--unset" | "-C" | "--chdir" => {
                 touches_environment = true;
                 words.next();
             }
-            // The first word of the command may be glued to the option.
-            _ if word.starts_with("-S") => command.push(&word[2..]),
-            _ if word.starts_with("--split-string=") => command.push(&word["--split-string=".len()..]),
             _ if word.starts_with('-') || word.contains('=') => touches_environment = true,
             _ => command.push(word),
         }

@@ -34,6 +34,10 @@ fn shebangs_are_understood() {
         ("scripts/a.py", "#!/usr/bin/env A=1 B=2 python3\n", "python3 Python both Environment"),
         ("scripts/a.py", "#!/usr/bin/env -u HOME -i python3\n", "python3 Python both Environment"),
         ("scripts/a.py", "#!/usr/bin/env --split-string=python3 -u\n", "python3 Python both Arguments"),
+        // Found by the fuzzer: nothing glued to the option was taken for the program.
+        ("scripts/a.py", "#!/usr/bin/env --split-string= python3\n", "python3 Python both"),
+        ("scripts/a.py", "#!/usr/bin/env -SA=1 python3\n", "python3 Python both Environment"),
+        ("scripts/a.py", "#!/usr/bin/env -S-u HOME python3\n", "python3 Python both Environment"),
         ("scripts/a.sh", "#!/bin/bash -eu\n", "bash shell both Arguments"),
         ("scripts/a.sh", "#!/usr/bin/env bash", "bash shell both"),
         ("scripts/a.sh", "#! /bin/sh\n", "sh shell both"),
