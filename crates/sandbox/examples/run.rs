@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         temporary_bytes: 16 << 20,
         temporary_files: 1000,
     };
-    let mut profile = Profile::builder(program, limits, Duration::from_secs(5)).output(1 << 20, OnExcess::Truncate);
+    let mut profile =
+        Profile::builder(program, limits, Duration::from_secs(5)).output(1 << 20, OnExcess::Truncate);
     for argument in arguments {
         profile = profile.argument(argument);
     }

@@ -2,7 +2,7 @@
 //!
 //! Runs in a copy of the launcher. Whatever fails is a record that names the step; nothing falls back to less.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -154,9 +154,12 @@ fn become_program(prepared: &Prepared, failing: &OwnedFd) -> Result<Never, Failu
     // The failure pipe is needed until the very last; it closes itself when the program starts.
     let _ = failing;
     seccomp::install(filter).map_err(at(Step::Seccomp))?;
+    if request.program.is_empty() {
+        process::exit(0);
+    }
     let arguments: Vec<&CStr> =
-        std::iter::once(&request.program).chain(&request.arguments).map(|text| text.as_c_str()).collect();
-    let environment: Vec<&CStr> = request.environment.iter().map(|text| text.as_c_str()).collect();
+        std::iter::once(&request.program).chain(&request.arguments).map(CString::as_c_str).collect();
+    let environment: Vec<&CStr> = request.environment.iter().map(CString::as_c_str).collect();
     Err((Step::Execute, execve(&request.program, &arguments, &environment)))
 }
 
@@ -239,7 +242,11 @@ fn restrict_files(request: &Request, abi: u32) -> Result<(), Errno> {
     for grant in request.grants.iter().filter(|grant| grant.access == crate::profile::Access::Write) {
         let parent = rustix::fs::open(&grant.target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let is_directory = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&parent)?.st_mode).is_dir();
-        landlock::add_path(&ruleset, &parent, if is_directory { rights.write() } else { rights.write_file() })?;
+        landlock::add_path(
+            &ruleset,
+            &parent,
+            if is_directory { rights.write() } else { rights.write_file() },
+        )?;
     }
     landlock::restrict_self(&ruleset)
 }

@@ -5,16 +5,17 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::Signal;
 
-use crate::profile::{OnExcess, Profile};
+use crate::confined::{Confined, Exit, Outcome, timespec};
+use crate::enforcement::Enforcement;
+use crate::profile::Profile;
 use crate::socket;
-use crate::wire::{REQUEST_BYTES_MAX, Record, Request, Step};
+use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
 
 /// A launcher process, alive as long as this value.
 ///
@@ -24,64 +25,7 @@ use crate::wire::{REQUEST_BYTES_MAX, Record, Request, Step};
 pub struct Sandbox {
     socket: OwnedFd,
     process: Mutex<Child>,
-}
-
-/// A program that runs inside. Dropping it kills everything in it.
-#[derive(Debug)]
-pub struct Confined {
-    pidfd: OwnedFd,
-    report: OwnedFd,
-    input: Option<OwnedFd>,
-    output: Stream,
-    errors: Stream,
-    started: Instant,
-    wall: Duration,
-    grace: Duration,
-    on_excess: OnExcess,
-}
-
-/// How a run ended. It exists only when no process of it is left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// How the program itself ended; `None` if it was killed before it could tell.
-    pub exit: Option<Exit>,
-    /// Why the sandbox was ended from outside, if it was.
-    pub killed: Option<Killed>,
-    /// Standard output, up to the cap.
-    pub output: Captured,
-    /// Standard error, up to the cap.
-    pub errors: Captured,
-    /// From the program's start to the empty sandbox.
-    pub elapsed: Duration,
-}
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// With this code.
-    Code(u8),
-    /// By this signal.
-    Signal(u8),
-}
-
-/// Why a run was ended from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Killed {
-    /// The deadline passed.
-    Deadline,
-    /// An output stream passed its cap.
-    Output,
-    /// The caller asked for it.
-    Cancelled,
-}
-
-/// What was read of one stream.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
-    /// The first bytes.
-    pub bytes: Vec<u8>,
-    /// How many more there were that were read and dropped.
-    pub dropped: u64,
+    enforcement: Enforcement,
 }
 
 /// Why nothing runs.
@@ -94,6 +38,20 @@ pub enum SandboxError {
     LauncherGone,
     /// The request is larger than 1 MiB.
     RequestTooLarge,
+    /// This machine cannot confine a child: this step fails for every one.
+    Unavailable {
+        /// The step.
+        step: Step,
+        /// What the kernel said.
+        errno: i32,
+    },
+    /// The machine has less than the profile's floor.
+    BelowFloor {
+        /// What it has.
+        level: crate::Level,
+        /// What was asked for.
+        floor: crate::Level,
+    },
     /// A step of the set-up failed; the program never ran.
     SetUp {
         /// The step.
@@ -121,7 +79,8 @@ impl Sandbox {
     /// [`SandboxError::Launcher`].
     pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
         let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(host)?;
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(host)?;
         let process = Command::new(PathBuf::from(helper))
             .arg(crate::helper::LAUNCHER_ARGUMENT)
             .env_clear()
@@ -130,7 +89,23 @@ impl Sandbox {
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Launcher)?;
-        Ok(Self { socket: ours, process: Mutex::new(process) })
+        let hello = await_hello(&ours)?;
+        let unavailable = |(step, errno)| SandboxError::Unavailable { step, errno };
+        hello.ready.map_err(unavailable)?;
+        let sandbox =
+            Self { socket: ours, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
+        // By doing: every step of a launch, with a child that leaves instead of executing a program.
+        match sandbox.begin(&Profile::probe(), PROBE_TIME_MAX).and_then(|probe| probe.wait(&|| false)) {
+            Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
+            Ok(_) => Err(SandboxError::LauncherGone),
+            Err(SandboxError::SetUp { step, errno }) => Err(SandboxError::Unavailable { step, errno }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What confines every child of this launcher.
+    pub fn enforcement(&self) -> &Enforcement {
+        &self.enforcement
     }
 
     /// Starts a program and returns when it runs. Standard input is empty unless bytes are written to
@@ -139,27 +114,25 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError`]; nothing runs then.
     pub fn spawn(&self, profile: &Profile) -> Result<Confined, SandboxError> {
+        if self.enforcement.level() < profile.floor {
+            return Err(SandboxError::BelowFloor { level: self.enforcement.level(), floor: profile.floor });
+        }
+        self.begin(profile, SET_UP_TIME_MAX)
+    }
+
+    fn begin(&self, profile: &Profile, patience: Duration) -> Result<Confined, SandboxError> {
         let request = request_memory(profile)?;
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(host);
-        let ((child_input, input), (output, child_output), (errors, child_errors)) = (pipe()?, pipe()?, pipe()?);
+        let ((child_input, input), (output, child_output), (errors, child_errors)) =
+            (pipe()?, pipe()?, pipe()?);
         let (report, child_report) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(host)?;
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(host)?;
         let fds = [&request, &child_input, &child_output, &child_errors, &child_report].map(|fd| fd.as_fd());
         socket::send(&self.socket, &fds).map_err(|_| SandboxError::LauncherGone)?;
         drop((request, child_input, child_output, child_errors, child_report));
-        let pidfd = await_start(&report)?;
-        let bytes_max = profile.output_bytes_max;
-        Ok(Confined {
-            pidfd,
-            report,
-            input: Some(input),
-            output: Stream::new(output, bytes_max),
-            errors: Stream::new(errors, bytes_max),
-            started: Instant::now(),
-            wall: profile.wall,
-            grace: profile.grace,
-            on_excess: profile.on_excess,
-        })
+        let pidfd = await_start(&report, patience)?;
+        Ok(Confined::new(pidfd, report, [input, output, errors], profile))
     }
 }
 
@@ -174,15 +147,27 @@ impl Drop for Sandbox {
 }
 
 /// Waits for the record that says that the program runs.
-fn await_start(report: &OwnedFd) -> Result<OwnedFd, SandboxError> {
+fn await_start(report: &OwnedFd, patience: Duration) -> Result<OwnedFd, SandboxError> {
     let mut pidfd = None;
     loop {
-        match next_record(report, SET_UP_TIME_MAX)? {
+        match next_record(report, patience)? {
             (Record::Cloned, Some(fd)) => pidfd = Some(fd),
             (Record::Executed, _) => return pidfd.ok_or(SandboxError::LauncherGone),
             (Record::Failed { step, errno }, _) => return Err(SandboxError::SetUp { step, errno }),
             _ => return Err(SandboxError::LauncherGone),
         }
+    }
+}
+
+fn await_hello(socket: &OwnedFd) -> Result<Hello, SandboxError> {
+    let mut waiting = [PollFd::new(socket, PollFlags::IN)];
+    let mut bytes = [0; HELLO_BYTES];
+    match poll(&mut waiting, Some(&timespec(PROBE_TIME_MAX))) {
+        Ok(1) => {
+            let length = socket::receive_plain(socket, &mut bytes).map_err(host)?;
+            Hello::from_bytes(&bytes[..length]).ok_or(SandboxError::LauncherGone)
+        }
+        _ => Err(SandboxError::LauncherGone),
     }
 }
 
@@ -192,147 +177,6 @@ fn next_record(report: &OwnedFd, patience: Duration) -> Result<(Record, Option<O
         Ok(0) => Err(SandboxError::LauncherGone),
         Err(errno) if errno != Errno::INTR => Err(SandboxError::Host(errno)),
         _ => socket::receive_record(report).ok().flatten().ok_or(SandboxError::LauncherGone),
-    }
-}
-
-impl Confined {
-    /// The program's standard input; dropping it is the end of input. `None` the second time.
-    pub fn take_input(&mut self) -> Option<OwnedFd> {
-        self.input.take()
-    }
-
-    /// Waits until the sandbox is empty, reading output meanwhile; kills it when its time is over.
-    ///
-    /// `is_cancelled` is asked at least every 50 ms.
-    ///
-    /// # Errors
-    /// [`SandboxError::LauncherGone`] if the launcher died; its children died with it.
-    pub fn wait(mut self, is_cancelled: &dyn Fn() -> bool) -> Result<Outcome, SandboxError> {
-        drop(self.input.take());
-        let (mut exit, mut killed, mut kill_at) = (None, None, None);
-        loop {
-            let now = Instant::now();
-            if killed.is_none() {
-                killed = self.reason_to_kill(now, is_cancelled);
-                if killed.is_some() {
-                    self.ask_to_leave();
-                    kill_at = Some(now + self.grace);
-                }
-            }
-            if kill_at.is_some_and(|at| now >= at) {
-                self.kill();
-                kill_at = None;
-            }
-            match self.step(kill_at)? {
-                Some(Record::Exited { code }) => exit = Some(Exit::Code(code)),
-                Some(Record::Signalled { signal }) => exit = Some(Exit::Signal(signal)),
-                Some(Record::Empty) => return Ok(self.finish(exit, killed)),
-                Some(_) => return Err(SandboxError::LauncherGone),
-                None => {}
-            }
-        }
-    }
-
-    fn reason_to_kill(&self, now: Instant, is_cancelled: &dyn Fn() -> bool) -> Option<Killed> {
-        let excess = self.output.captured.dropped > 0 || self.errors.captured.dropped > 0;
-        match () {
-            () if excess && self.on_excess == OnExcess::Fail => Some(Killed::Output),
-            () if now.duration_since(self.started) >= self.wall => Some(Killed::Deadline),
-            () if is_cancelled() => Some(Killed::Cancelled),
-            () => None,
-        }
-    }
-
-    /// Waits a moment for output or a record.
-    fn step(&mut self, kill_at: Option<Instant>) -> Result<Option<Record>, SandboxError> {
-        let now = Instant::now();
-        let until = kill_at.unwrap_or(self.started + self.wall);
-        let patience = until.saturating_duration_since(now).min(LOOK_UP).max(Duration::from_millis(1));
-        let (report_ready, ready) = {
-            let mut waiting = vec![PollFd::new(&self.report, PollFlags::IN)];
-            let streams = [&self.output, &self.errors];
-            waiting.extend(streams.iter().filter_map(|stream| stream.pipe.as_ref()).map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-            match poll(&mut waiting, Some(&timespec(patience))) {
-                Err(Errno::INTR) => return Ok(None),
-                polled => polled.map_err(SandboxError::Host)?,
-            };
-            (!waiting[0].revents().is_empty(), waiting[1..].iter().any(|fd| !fd.revents().is_empty()))
-        };
-        if ready {
-            self.output.read_ready();
-            self.errors.read_ready();
-        }
-        if !report_ready {
-            return Ok(None);
-        }
-        match socket::receive_record(&self.report) {
-            Ok(Some((record, _))) => Ok(Some(record)),
-            _ => Err(SandboxError::LauncherGone),
-        }
-    }
-
-    /// Nobody is left who could write: what is in the pipes is all there is.
-    fn finish(mut self, exit: Option<Exit>, killed: Option<Killed>) -> Outcome {
-        self.output.read_ready();
-        self.errors.read_ready();
-        let late = self.on_excess == OnExcess::Fail && (self.output.captured.dropped + self.errors.captured.dropped) > 0;
-        Outcome {
-            exit,
-            killed: killed.or(late.then_some(Killed::Output)),
-            output: std::mem::take(&mut self.output.captured),
-            errors: std::mem::take(&mut self.errors.captured),
-            elapsed: self.started.elapsed(),
-        }
-    }
-
-    fn ask_to_leave(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::TERM);
-    }
-
-    fn kill(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
-    }
-}
-
-impl Drop for Confined {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// One output pipe of a run.
-#[derive(Debug)]
-struct Stream {
-    pipe: Option<OwnedFd>,
-    captured: Captured,
-    bytes_max: usize,
-}
-
-impl Stream {
-    fn new(pipe: OwnedFd, bytes_max: usize) -> Self {
-        // Without blocking, so that reading stops where the pipe is empty and not where its last writer lets go.
-        let _ = rustix::io::ioctl_fionbio(&pipe, true);
-        Self { pipe: Some(pipe), captured: Captured::default(), bytes_max }
-    }
-
-    fn read_ready(&mut self) {
-        let Some(pipe) = &self.pipe else { return };
-        let mut buffer = [0; 64 << 10];
-        for _ in 0..READS_AT_ONCE {
-            match rustix::io::read(pipe, &mut buffer) {
-                Ok(0) => {
-                    self.pipe = None;
-                    return;
-                }
-                Ok(length) => {
-                    let room = self.bytes_max.saturating_sub(self.captured.bytes.len()).min(length);
-                    self.captured.bytes.extend_from_slice(&buffer[..room]);
-                    self.captured.dropped += (length - room) as u64;
-                }
-                Err(Errno::INTR) => {}
-                Err(_) => return,
-            }
-        }
     }
 }
 
@@ -366,19 +210,24 @@ fn host(errno: Errno) -> SandboxError {
     SandboxError::Host(errno)
 }
 
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(duration.subsec_nanos()),
-    }
-}
-
 impl std::fmt::Display for SandboxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Launcher(error) => write!(f, "the launcher could not be started: {error}"),
             Self::LauncherGone => f.write_str("the launcher is gone"),
             Self::RequestTooLarge => f.write_str("arguments, environment and grants are larger than 1 MiB"),
+            Self::Unavailable { step, errno } => {
+                let reason = io::Error::from_raw_os_error(*errno);
+                write!(
+                    f,
+                    "this machine cannot confine a program: {} failed: {reason}; {}",
+                    step.as_str(),
+                    remedy(*step, *errno)
+                )
+            }
+            Self::BelowFloor { level, floor } => {
+                write!(f, "this machine confines at level {level}, and {floor} was asked for")
+            }
             Self::SetUp { step, errno } => {
                 write!(f, "{} failed: {}", step.as_str(), io::Error::from_raw_os_error(*errno))
             }
@@ -387,8 +236,30 @@ impl std::fmt::Display for SandboxError {
     }
 }
 
+/// What the person who owns the machine can do about it.
+fn remedy(step: Step, errno: i32) -> &'static str {
+    match (step, errno) {
+        (Step::LauncherNamespace | Step::Clone, libc::ENOSPC) => {
+            "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
+        }
+        (Step::LauncherNamespace | Step::Clone, libc::ENOSYS) => {
+            "this kernel or outer sandbox knows no namespaces"
+        }
+        (Step::LauncherNamespace | Step::Clone, _) => {
+            "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
+        }
+        (Step::Proc, libc::EPERM) => {
+            "the container masks parts of /proc, and the kernel then gives no fresh one: unmask it (systempaths=unconfined)"
+        }
+        // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
+        (Step::MapIds | Step::HostName | Step::Propagation | Step::Root, libc::EPERM | libc::EACCES) => {
+            "user namespaces have no rights here, as with Ubuntu's AppArmor rule: add an AppArmor profile for this program that allows userns"
+        }
+        _ => "see `fumehood doctor`",
+    }
+}
+
 impl std::error::Error for SandboxError {}
 
-const LOOK_UP: Duration = Duration::from_millis(50);
 const SET_UP_TIME_MAX: Duration = Duration::from_secs(10);
-const READS_AT_ONCE: usize = 16;
+const PROBE_TIME_MAX: Duration = Duration::from_millis(500);

@@ -8,14 +8,14 @@ use std::rc::Rc;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitIdOptions, WaitId};
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use crate::child::{self, INSIDE_ID, Prepared, send};
 use crate::root::{Failure, open_grant};
+use crate::socket;
 use crate::sys::process::{self, Clone, Namespaces};
 use crate::sys::{landlock, seccomp};
-use crate::wire::{REQUEST_BYTES_MAX, Record, Request, Step};
-use crate::socket;
+use crate::wire::{Hello, REQUEST_BYTES_MAX, Record, Request, Step};
 
 /// Runs the launcher on the socket at standard input until the host is gone. Never returns.
 pub(crate) fn main() -> ! {
@@ -43,10 +43,15 @@ struct Running {
 
 fn serve() -> Result<(), Errno> {
     process::close_from(3)?;
-    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     let host = rustix::stdio::stdin();
-    let mut launcher = Launcher::start()?;
-    // The maps of children are written through /proc, which belongs to root for a process that cannot be dumped.
+    let (started, landlock_abi) = (Launcher::start(), landlock::abi().unwrap_or(0));
+    let hello = Hello {
+        ready: started.as_ref().map(drop).map_err(|(step, errno)| (*step, errno.raw_os_error())),
+        landlock_abi,
+        is_root: started.as_ref().is_ok_and(|launcher| launcher.id_map.is_some()),
+    };
+    socket::send_plain(host, &hello.to_bytes())?;
+    let Ok(mut launcher) = started else { return Ok(()) };
     loop {
         let ready = {
             let mut waiting: Vec<PollFd<'_>> = vec![PollFd::from_borrowed_fd(host, PollFlags::IN)];
@@ -69,21 +74,30 @@ fn serve() -> Result<(), Errno> {
 }
 
 impl Launcher {
-    fn start() -> Result<Self, Errno> {
+    fn start() -> Result<Self, Failure> {
+        let at = |step| move |errno| (step, errno);
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        // Root without the capability, as in most containers, is treated like anybody.
         let is_root = uid == 0 && process::unshare(libc::CLONE_NEWNS).is_ok();
         if !is_root {
-            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
-            process::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
-            write_file("/proc/self/setgroups", "deny")?;
-            write_file("/proc/self/uid_map", &format!("{uid} {uid} 1\n"))?;
-            write_file("/proc/self/gid_map", &format!("{gid} {gid} 1\n"))?;
+            process::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).map_err(at(Step::LauncherNamespace))?;
+            let maps = [
+                ("setgroups", "deny".to_owned()),
+                ("uid_map", format!("{uid} {uid} 1\n")),
+                ("gid_map", format!("{gid} {gid} 1\n")),
+            ];
+            for (name, content) in maps {
+                write_file(&format!("/proc/self/{name}"), &content).map_err(at(Step::LauncherNamespace))?;
+            }
         }
+        // Only now: the maps of a process that cannot be dumped belong to root.
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+            .map_err(at(Step::Start))?;
         Ok(Self {
             filter: crate::seccomp::program().into(),
             landlock_abi: landlock::abi().unwrap_or(0),
             outside: if is_root { (UNUSED_ID, UNUSED_ID) } else { (uid, gid) },
-            id_map: if is_root { Some(id_map()?) } else { None },
+            id_map: if is_root { Some(id_map().map_err(at(Step::IdMap))?) } else { None },
             running: Vec::new(),
         })
     }
@@ -160,10 +174,10 @@ impl Launcher {
 
 /// A user namespace in which root's files are the sandbox's: it has no process, only a descriptor.
 fn id_map() -> Result<OwnedFd, Errno> {
-    let (wait, _release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (wait, release) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     match process::clone(Namespaces::USER)? {
         Clone::Child => {
-            drop(_release);
+            drop(release);
             let _ = rustix::io::read(&wait, &mut [0; 1]);
             process::exit(0)
         }
@@ -172,8 +186,14 @@ fn id_map() -> Result<OwnedFd, Errno> {
             let map = format!("0 {UNUSED_ID} 1\n");
             let mapped = write_file(&format!("/proc/{pid}/uid_map"), &map)
                 .and_then(|()| write_file(&format!("/proc/{pid}/gid_map"), &map))
-                .and_then(|()| rustix::fs::open(format!("/proc/{pid}/ns/user"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()));
-            drop((wait, _release));
+                .and_then(|()| {
+                    rustix::fs::open(
+                        format!("/proc/{pid}/ns/user"),
+                        OFlags::RDONLY | OFlags::CLOEXEC,
+                        Mode::empty(),
+                    )
+                });
+            drop((wait, release));
             rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)?;
             mapped
         }

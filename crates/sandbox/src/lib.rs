@@ -8,6 +8,8 @@
 compile_error!("fumehood-sandbox is built on Linux namespaces; no other backend is written yet");
 
 mod child;
+mod confined;
+mod enforcement;
 pub mod helper;
 mod landlock;
 mod launch;
@@ -20,17 +22,8 @@ mod socket;
 mod sys;
 mod wire;
 
-pub use launch::{Captured, Confined, Exit, Killed, Outcome, Sandbox, SandboxError};
+pub use confined::{Captured, Confined, Exit, Killed, Outcome};
+pub use enforcement::{Axis, Enforcement, Level, State};
+pub use launch::{Sandbox, SandboxError};
 pub use profile::{Access, Limits, OnExcess, Profile, ProfileBuilder, ProfileError};
 pub use wire::Step;
-
-/// How strongly a child is confined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// Landlock, system call filter and limits; no namespaces.
-    Kernel,
-    /// Namespaces, system call filter and limits; no Landlock.
-    Namespaces,
-    /// All of it.
-    Full,
-}

@@ -131,6 +131,33 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// Goes through every step of a launch and executes nothing.
+    pub(crate) fn probe() -> Self {
+        Self {
+            program: CString::default(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: c"/tmp".to_owned(),
+            grants: Vec::new(),
+            limits: Limits {
+                cpu_seconds: 1,
+                memory_bytes_per_process: 1 << 28,
+                processes: 8,
+                file_bytes: 1 << 20,
+                open_files: 32,
+                temporary_bytes: 1 << 20,
+                temporary_files: 16,
+            },
+            wall: Duration::from_secs(1),
+            grace: Duration::ZERO,
+            output_bytes_max: 1,
+            on_excess: OnExcess::Fail,
+            floor: crate::Level::Kernel,
+        }
+    }
+}
+
 impl ProfileBuilder {
     /// Adds an argument. It reaches the program as it is; no shell reads it.
     #[must_use]
@@ -272,7 +299,8 @@ fn check_grants(grants: &[Grant], program: &Path) -> Result<(), ProfileError> {
             return Err(ProfileError::Overlap(grant.target.clone()));
         }
         let runs = |place: &Path| overlap(place, &grant.source);
-        let holds_program = program.starts_with(&grant.target) || PROGRAMS.iter().any(|place| runs(Path::new(place)));
+        let holds_program =
+            program.starts_with(&grant.target) || PROGRAMS.iter().any(|place| runs(Path::new(place)));
         let read = grants.iter().filter(|other| other.access == Access::Read);
         let holds_read_only = read.map(|other| other.source.as_path()).any(runs);
         if grant.access == Access::Write && (holds_program || holds_read_only) {
@@ -288,11 +316,12 @@ fn overlap(a: &Path, b: &Path) -> bool {
 }
 
 /// Places that the sandbox makes itself.
-const RESERVED: [&str; 10] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/tmp", "/sys"];
+const RESERVED: [&str; 10] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/tmp", "/sys"];
 /// Where the host's programs are.
 const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc"];
-const WALL_MAX: Duration = Duration::from_secs(86_400);
-const GRACE_MAX: Duration = Duration::from_secs(60);
+const WALL_MAX: Duration = Duration::from_hours(24);
+const GRACE_MAX: Duration = Duration::from_mins(1);
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
 impl fmt::Display for ProfileError {
@@ -303,7 +332,11 @@ impl fmt::Display for ProfileError {
             Self::Reserved(path) => write!(f, "{} is a place of the sandbox's own", path.display()),
             Self::Overlap(path) => write!(f, "{} lies in, or holds, another granted place", path.display()),
             Self::WritableProgram(path) => {
-                write!(f, "{} would be writable and holds, or lies in, what the child may run or read only", path.display())
+                write!(
+                    f,
+                    "{} would be writable and holds, or lies in, what the child may run or read only",
+                    path.display()
+                )
             }
             Self::Variable => f.write_str("a variable's name is empty or has '=' in it"),
             Self::Limit(name) => write!(f, "{name} is outside its range"),

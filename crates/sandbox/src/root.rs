@@ -51,7 +51,8 @@ pub(crate) fn open_grant(grant: Grant, id_map: Option<&OwnedFd>) -> Result<OpenG
     let attributes = MountAttributes { set, propagation: 0, id_map: None, recursive: true };
     set_attributes(&mount, attributes).map_err(at(Step::OpenGrant))?;
     if let Some(id_map) = id_map {
-        let attributes = MountAttributes { set: 0, propagation: 0, id_map: Some(id_map.as_fd()), recursive: true };
+        let attributes =
+            MountAttributes { set: 0, propagation: 0, id_map: Some(id_map.as_fd()), recursive: true };
         set_attributes(&mount, attributes).map_err(at(Step::IdMap))?;
     }
     Ok(OpenGrant { grant, mount, is_directory: kind.is_dir() })
@@ -61,11 +62,11 @@ pub(crate) fn open_grant(grant: Grant, id_map: Option<&OwnedFd>) -> Result<OpenG
 pub(crate) fn enter(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure> {
     let at = |step| move |errno| (step, errno);
     let host_root = rustix::fs::open("/", DIRECTORY, Mode::empty()).map_err(at(Step::Propagation))?;
-    let private =
-        MountAttributes { set: 0, propagation: libc::MS_PRIVATE, id_map: None, recursive: true };
+    let private = MountAttributes { set: 0, propagation: libc::MS_PRIVATE, id_map: None, recursive: true };
     set_attributes(&host_root, private).map_err(at(Step::Propagation))?;
 
-    let root = tmpfs(ROOT_BYTES, ROOT_FILES, "0755", MountAttrFlags::MOUNT_ATTR_NODEV).map_err(at(Step::Root))?;
+    let root =
+        tmpfs(ROOT_BYTES, ROOT_FILES, "0755", MountAttrFlags::MOUNT_ATTR_NODEV).map_err(at(Step::Root))?;
     // Attached over the host's root for us alone: mounts can only be added to a tree that is attached.
     attach(&root, CWD, "/").map_err(at(Step::Root))?;
     system(&root).map_err(at(Step::Root))?;
@@ -74,7 +75,8 @@ pub(crate) fn enter(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure>
     for grant in grants {
         place(&root, grant).map_err(at(Step::Grant))?;
     }
-    let read_only = MountAttributes { set: libc::MOUNT_ATTR_RDONLY, propagation: 0, id_map: None, recursive: false };
+    let read_only =
+        MountAttributes { set: libc::MOUNT_ATTR_RDONLY, propagation: 0, id_map: None, recursive: false };
     set_attributes(&root, read_only).map_err(at(Step::Root))?;
     pivot(&root).map_err(at(Step::PivotRoot))
 }
@@ -108,7 +110,12 @@ fn system(root: &OwnedFd) -> Result<(), Errno> {
         write_file(root, name, b"")?;
         bind(root, &format!("/{name}"), name, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?;
     }
-    for (name, target) in [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")] {
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
         rustix::fs::symlinkat(target, root, format!("dev/{name}"))?;
     }
     Ok(())
@@ -117,7 +124,9 @@ fn system(root: &OwnedFd) -> Result<(), Errno> {
 fn temporary(root: &OwnedFd, limits: Limits) -> Result<(), Errno> {
     for name in ["tmp", "dev/shm"] {
         rustix::fs::mkdirat(root, name, DIRECTORY_MODE)?;
-        let flags = MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let flags = MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let mount = tmpfs(limits.temporary_bytes, limits.temporary_files + 1, "01777", flags)?;
         attach(&mount, root, name)?;
     }
@@ -130,7 +139,9 @@ fn proc(root: &OwnedFd) -> Result<(), Errno> {
     let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&context, "subset", "pid")?;
     fsconfig_create(&context)?;
-    let flags = MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let flags = MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?;
     attach(&mount, root, "proc")
 }
@@ -143,7 +154,8 @@ fn place(root: &OwnedFd, open: &OpenGrant) -> Result<(), Errno> {
         let path: std::path::PathBuf = parts[..end].iter().collect();
         let is_last = end == parts.len();
         let made = if is_last && !open.is_directory {
-            rustix::fs::openat(root, &path, OFlags::CREATE | OFlags::CLOEXEC | OFlags::WRONLY, FILE_MODE).map(drop)
+            rustix::fs::openat(root, &path, OFlags::CREATE | OFlags::CLOEXEC | OFlags::WRONLY, FILE_MODE)
+                .map(drop)
         } else {
             rustix::fs::mkdirat(root, &path, DIRECTORY_MODE)
         };
@@ -178,9 +190,13 @@ fn attach(mount: &OwnedFd, to: impl AsFd, path: impl AsRef<Path>) -> Result<(), 
 
 /// Shows a file or folder of the host at a place that is there already.
 fn bind(root: &OwnedFd, source: &str, target: &str, attributes: u64) -> Result<(), Errno> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     let mount = open_tree(CWD, source, flags)?;
-    set_attributes(&mount, MountAttributes { set: attributes, propagation: 0, id_map: None, recursive: true })?;
+    set_attributes(
+        &mount,
+        MountAttributes { set: attributes, propagation: 0, id_map: None, recursive: true },
+    )?;
     attach(&mount, root, target)
 }
 
@@ -195,7 +211,8 @@ fn bind_if_there(root: &OwnedFd, name: &str) -> Result<(), Errno> {
     } else {
         write_file(root, name, b"")?;
     }
-    let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+    let attributes =
+        libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
     bind(root, &source, name, attributes)
 }
 
@@ -212,7 +229,10 @@ fn write_file(root: &OwnedFd, name: &str, content: &[u8]) -> Result<(), Errno> {
 
 /// Who the child is, and that no name can be looked up.
 const ETC: [(&str, &str); 6] = [
-    ("etc/passwd", "sandbox:x:1000:1000::/tmp:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n"),
+    (
+        "etc/passwd",
+        "sandbox:x:1000:1000::/tmp:/usr/sbin/nologin\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
+    ),
     ("etc/group", "sandbox:x:1000:\nnogroup:x:65534:\n"),
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
     ("etc/hostname", "sandbox\n"),

@@ -19,9 +19,15 @@ enum Leaf {
     /// ENOSYS.
     Unknown,
     /// Allowed if the low half of this argument is one of these; else EPERM.
-    OneOf { argument: u32, values: &'static [u32] },
+    OneOf {
+        argument: u32,
+        values: &'static [u32],
+    },
     /// Allowed if the low half of this argument has none of these bits; else EPERM.
-    NoneOf { argument: u32, bits: u32 },
+    NoneOf {
+        argument: u32,
+        bits: u32,
+    },
 }
 
 /// The filter for a child without network.

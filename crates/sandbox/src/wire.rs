@@ -9,12 +9,24 @@ use crate::profile::{Access, Grant, Limits};
 /// A run, as the launcher gets it: the part of a profile that the child needs. The rest stays with the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
+    /// The program; empty for a probe, which goes through every step and then leaves instead of executing one.
     pub(crate) program: CString,
     pub(crate) arguments: Vec<CString>,
     pub(crate) environment: Vec<CString>,
     pub(crate) directory: CString,
     pub(crate) grants: Vec<Grant>,
     pub(crate) limits: Limits,
+}
+
+/// What the launcher found when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Whether children can be made at all, or the step and errno that stopped it.
+    pub(crate) ready: Result<(), (Step, i32)>,
+    /// The version of Landlock, 0 if there is none.
+    pub(crate) landlock_abi: u32,
+    /// Whether the host is root, so that children are an unused user of the host's.
+    pub(crate) is_root: bool,
 }
 
 /// What became of a run, from inside out.
@@ -53,6 +65,8 @@ macro_rules! steps {
 }
 
 steps! {
+    Start "starting the launcher"
+    LauncherNamespace "giving the launcher namespaces of its own"
     Request "reading the request"
     OpenGrant "opening a granted file or folder"
     IdMap "showing a granted folder through an id map"
@@ -80,6 +94,8 @@ steps! {
 
 /// Bytes of a request, at most.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a hello.
+pub(crate) const HELLO_BYTES: usize = 12;
 /// Bytes of a record.
 pub(crate) const RECORD_BYTES: usize = 8;
 
@@ -98,7 +114,9 @@ impl Record {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let [kind, small, 0, 0, a, b, c, d] = *<&[u8; RECORD_BYTES]>::try_from(bytes).ok()? else { return None };
+        let [kind, small, 0, 0, a, b, c, d] = *<&[u8; RECORD_BYTES]>::try_from(bytes).ok()? else {
+            return None;
+        };
         Some(match kind {
             1 => Self::Cloned,
             2 => Self::Executed,
@@ -111,6 +129,33 @@ impl Record {
             6 => Self::Empty,
             _ => return None,
         })
+    }
+}
+
+impl Hello {
+    pub(crate) fn to_bytes(self) -> [u8; HELLO_BYTES] {
+        let (failed, step, errno) = match self.ready {
+            Ok(()) => (0, 0, 0),
+            Err((step, errno)) => (1, step as u8, errno),
+        };
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..3].copy_from_slice(&[failed, step, u8::from(self.is_root)]);
+        bytes[4..8].copy_from_slice(&errno.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.landlock_abi.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = bytes.split_first_chunk::<4>()?;
+        let (errno, abi) = rest.split_first_chunk::<4>()?;
+        let [failed, step, is_root, 0] = *head else { return None };
+        let ready = match failed {
+            0 => Ok(()),
+            1 => Err((*Step::ALL.get(usize::from(step))?, i32::from_le_bytes(*errno))),
+            _ => return None,
+        };
+        let landlock_abi = u32::from_le_bytes(abi.try_into().ok()?);
+        Some(Self { ready, landlock_abi, is_root: is_root == 1 })
     }
 }
 
@@ -264,10 +309,25 @@ mod tests {
     }
 
     #[test]
+    fn hellos_come_back() {
+        for ready in [Ok(()), Err((Step::Proc, 1)), Err((Step::LauncherNamespace, 28))] {
+            let hello = Hello { ready, landlock_abi: 9, is_root: ready.is_ok() };
+            assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+        }
+        assert_eq!(Hello::from_bytes(&[2; HELLO_BYTES]), None);
+        assert_eq!(Hello::from_bytes(&[]), None);
+    }
+
+    #[test]
     fn records_come_back() {
         let failed = Step::ALL.iter().map(|step| Record::Failed { step: *step, errno: -7 });
-        let others =
-            [Record::Cloned, Record::Executed, Record::Exited { code: 255 }, Record::Signalled { signal: 9 }, Record::Empty];
+        let others = [
+            Record::Cloned,
+            Record::Executed,
+            Record::Exited { code: 255 },
+            Record::Signalled { signal: 9 },
+            Record::Empty,
+        ];
         for record in failed.chain(others) {
             assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
         }

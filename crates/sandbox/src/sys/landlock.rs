@@ -34,7 +34,8 @@ pub(crate) fn abi() -> Result<u32, Errno> {
 pub(crate) fn create(handled: Handled, size: usize) -> Result<OwnedFd, Errno> {
     let size = size.min(size_of::<Handled>());
     // SAFETY: the structure lives until the call returns and at least `size` bytes of it are initialised.
-    let fd = check(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, size, 0u32) })?;
+    let fd =
+        check(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, size, 0u32) })?;
     // SAFETY: the kernel made this descriptor for us; nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(fd).map_err(|_| Errno::BADF)?) })
 }
@@ -58,7 +59,8 @@ pub(crate) fn add_path(ruleset: impl AsFd, parent: impl AsFd, allowed: u64) -> R
 /// Puts this process and all it will become under the ruleset, for ever.
 pub(crate) fn restrict_self(ruleset: impl AsFd) -> Result<(), Errno> {
     // SAFETY: the call takes a descriptor and an integer.
-    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_fd().as_raw_fd(), 0u32) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_fd().as_raw_fd(), 0u32) })
+        .map(drop)
 }
 
 const VERSION_FLAG: u32 = 1;

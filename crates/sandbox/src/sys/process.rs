@@ -10,10 +10,7 @@ use super::check;
 /// Which side of a clone this is.
 pub(crate) enum Clone {
     /// The parent, with the child's process descriptor.
-    Parent {
-        child: Pid,
-        pidfd: OwnedFd,
-    },
+    Parent { child: Pid, pidfd: OwnedFd },
     /// The child.
     Child,
 }
@@ -60,7 +57,8 @@ pub(crate) fn clone(namespaces: Namespaces) -> Result<Clone, Errno> {
     // SAFETY: clone3(2) without CLONE_VM and without a stack behaves like fork(2): the child gets a copy of the whole
     // address space and returns from this very call, so no memory is shared and no frame is left dangling. `arguments`
     // and `pidfd` live until the call returns, and the size is that of the structure.
-    let result = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
     match check(result)? {
         0 => Ok(Clone::Child),
         child => {
