@@ -90,9 +90,12 @@ impl Launcher {
                 write_file(&format!("/proc/self/{name}"), &content).map_err(at(Step::LauncherNamespace))?;
             }
         }
-        // Only now: the maps of a process that cannot be dumped belong to root.
-        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
-            .map_err(at(Step::Start))?;
+        // The maps of a child that cannot be dumped belong to root, so only root can hide already here. A child's first
+        // process hides before the program runs in any case.
+        if is_root {
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+                .map_err(at(Step::Start))?;
+        }
         Ok(Self {
             filter: crate::seccomp::program().into(),
             landlock_abi: landlock::abi().unwrap_or(0),

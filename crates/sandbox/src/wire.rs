@@ -163,8 +163,8 @@ impl Request {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Writer(Vec::new());
         bytes.text(self.program.as_bytes());
-        bytes.texts(self.arguments.iter().map(|text| text.as_bytes()));
-        bytes.texts(self.environment.iter().map(|text| text.as_bytes()));
+        bytes.texts(self.arguments.iter().map(CString::as_bytes));
+        bytes.texts(self.environment.iter().map(CString::as_bytes));
         bytes.text(self.directory.as_bytes());
         bytes.number(self.grants.len() as u64);
         for grant in &self.grants {

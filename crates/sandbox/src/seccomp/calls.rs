@@ -1,8 +1,8 @@
 //! The reviewed lists. A call is on the first because ordinary programs (shells, Python, Node) need it and it reaches
 //! nothing outside what the mounts, limits and namespaces allow.
 
-#[cfg(target_arch = "aarch64")]
-use libc::c_long;
+#![allow(clippy::wildcard_imports, reason = "a list of three hundred names of one module")]
+
 use libc::*;
 
 /// Calls that are allowed whatever their arguments.
