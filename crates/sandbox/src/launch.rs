@@ -103,6 +103,13 @@ impl Sandbox {
         }
     }
 
+    /// Ends the launcher as the kernel would that is out of memory.
+    pub(crate) fn kill_launcher(&self) {
+        if let Ok(mut process) = self.process.lock() {
+            let _ = process.kill();
+        }
+    }
+
     /// What confines every child of this launcher.
     pub fn enforcement(&self) -> &Enforcement {
         &self.enforcement

@@ -2,6 +2,7 @@
 //!
 //! Everything here is a thin, typed door to one call. What is done with it, and in which order, is decided outside.
 
+pub(crate) mod attack;
 pub(crate) mod exec;
 pub(crate) mod landlock;
 pub(crate) mod mount;
