@@ -233,10 +233,11 @@ fn differences(before: &BTreeMap<PathBuf, Entry>, after: &BTreeMap<PathBuf, Entr
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut all = Vec::new();
     for (path, entry) in after {
-        let is_privileged = entry.mode & 0o6000 != 0;
+        let kind = rustix::fs::FileType::from_raw_mode(entry.mode);
+        let is_dangerous = entry.mode & 0o6000 != 0 || kind.is_char_device() || kind.is_block_device();
         match before.get(path) {
             // What an attack may do as part of its preparation.
-            None if name(path).starts_with("fair-") && !is_privileged => {}
+            None if name(path).starts_with("fair-") && !is_dangerous => {}
             None => all.push(format!("{} is there, with mode {:o}", name(path), entry.mode)),
             Some(old) if old != entry => all.push(format!("{} is changed", name(path))),
             Some(_) => {}

@@ -216,7 +216,13 @@ fn device_file(scene: &Scene) -> Answer {
             rustix::fs::makedev(major, minor),
         )
     };
+    let whiteout = || -> Result<(), Errno> {
+        let [from, to] = ["fair-hidden", "fair-moved"].map(|name| scene.path("write").join(name));
+        rustix::fs::open(&from, OFlags::CREATE | OFlags::WRONLY, Mode::from_raw_mode(0o644))?;
+        rustix::fs::renameat_with(CWD, &from, CWD, &to, rustix::fs::RenameFlags::WHITEOUT)
+    };
     any([
+        ("what a rename leaves", whiteout()),
         // The one device that everybody may make: it answers nothing, but it is a device.
         ("0:0", make(scene.path("write"), "device", FileType::CharacterDevice, 0, 0)),
         ("0:0 in /tmp", make(scene.path("tmp"), "device", FileType::CharacterDevice, 0, 0)),
