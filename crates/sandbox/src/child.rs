@@ -167,13 +167,19 @@ fn limit(limits: Limits) -> Result<(), Errno> {
     let set = |resource, value| {
         rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
     };
-    set(Resource::Core, 0)?;
+    // Zero would let a handler of the host's read a crashed program; at one byte the kernel starts none.
+    set(Resource::Core, 1)?;
+    set(Resource::Nice, 0)?;
+    set(Resource::Rtprio, 0)?;
     set(Resource::Memlock, 0)?;
     set(Resource::Msgqueue, 0)?;
     set(Resource::Fsize, limits.file_bytes)?;
     set(Resource::Nofile, limits.open_files)?;
     set(Resource::Nproc, limits.processes)?;
     set(Resource::Data, limits.memory_bytes_per_process)?;
+    // Pages that are only read count for no limit, but their tables take memory: one byte for each 512. Programs that
+    // reserve much more than they use, as Node does, need as much of it.
+    set(Resource::As, ADDRESSES_PER_BYTE * limits.memory_bytes_per_process)?;
     set(Resource::Stack, STACK_BYTES)?;
     // One more second before the signal that cannot be caught.
     let cpu = Rlimit { current: Some(limits.cpu_seconds), maximum: Some(limits.cpu_seconds + 1) };
@@ -292,3 +298,4 @@ pub(crate) const INSIDE_ID: u32 = 1000;
 const SETUP_FAILED: i32 = 125;
 const CAPABILITIES_MAX: u32 = 64;
 const STACK_BYTES: u64 = 8 << 20;
+const ADDRESSES_PER_BYTE: u64 = 512;

@@ -66,7 +66,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 limit => Ok(format!("the limit is {limit:?}")),
             },
         )
-        .met("a core limit of one byte: no file, and unlike zero no handler either"),
+        .met("a core limit of one byte: no file, and unlike with zero no handler either"),
         Attack::new("spin", "uses the processor", "general", |_| Ok(spin(1300)))
             .expect(Expected::Signal(SIGXCPU))
             .met("processor time limit"),
@@ -89,16 +89,6 @@ pub(crate) fn attacks() -> Vec<Attack> {
         })
         .expect(Expected::Killed(Killed::Output))
         .met("a cap while reading"),
-        Attack::new("nice", "raises its own priority", "general, nice", |_| {
-            let lower = rustix::process::setpriority_process(None, -5);
-            let limit = getrlimit(Resource::Nice).current;
-            match (lower, limit) {
-                (Err(_), Some(0)) => Err(Refusal::of("refused, and the limit is 0")),
-                (result, limit) => Ok(format!("{result:?}, the limit is {limit:?}")),
-            }
-        })
-        .may_be_missing()
-        .met("limits of priority: none"),
     ]
 }
 
@@ -175,6 +165,8 @@ fn raise_limits(_: &Scene) -> Answer {
         ("processor time", Resource::Cpu),
         ("locked memory", Resource::Memlock),
         ("core", Resource::Core),
+        ("priority", Resource::Nice),
+        ("real time", Resource::Rtprio),
     ];
     let mut raised = Vec::new();
     for (name, resource) in resources {

@@ -173,7 +173,6 @@ mod attack {
         spin_on
         flood_output
         flood_errors
-        nice
         grandchild_after_exit
         daemon_after_exit
         many_daemons_after_exit
