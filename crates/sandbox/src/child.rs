@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
@@ -27,6 +28,8 @@ pub(crate) struct Prepared {
     pub(crate) report: OwnedFd,
     /// Closed by the launcher when the identity is mapped.
     pub(crate) mapped: OwnedFd,
+    /// The launcher's process.
+    pub(crate) launcher: OwnedFd,
     /// The system call filter.
     pub(crate) filter: std::rc::Rc<[seccomp::Instruction]>,
     pub(crate) landlock_abi: u32,
@@ -58,6 +61,10 @@ fn set_up(prepared: &Prepared) -> Result<(), Failure> {
     rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(at(Step::Identity))?;
     rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(at(Step::Identity))?;
     die_with_parent().map_err(at(Step::Identity))?;
+    // It may have died while nothing was set. Its pid says nothing here: it is not in this namespace.
+    if has_ended(&prepared.launcher).map_err(at(Step::Identity))? {
+        return Err((Step::Identity, Errno::SRCH));
+    }
     rustix::system::sethostname(b"sandbox").map_err(at(Step::HostName))?;
     root::enter(&prepared.grants, prepared.request.limits)
 }
@@ -268,6 +275,13 @@ fn put_at(fd: &OwnedFd, number: usize) -> Result<(), Errno> {
 
 fn die_with_parent() -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+}
+
+/// Whether a process has ended, without waiting for it.
+fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ended = [PollFd::new(process, PollFlags::IN)];
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut ended, Some(&now))).map(|count| count > 0)
 }
 
 /// Waits until the other end of the pipe is closed.

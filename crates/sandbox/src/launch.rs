@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -82,6 +83,8 @@ impl Sandbox {
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(host)?;
         let process = Command::new(PathBuf::from(helper))
+            // Children can read this, and need not know where programs of the host are.
+            .arg0("fumehood-launcher")
             .arg(crate::helper::LAUNCHER_ARGUMENT)
             .env_clear()
             .stdin(Stdio::from(theirs))

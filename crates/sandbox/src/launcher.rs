@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
 use crate::child::{self, INSIDE_ID, Prepared, send};
 use crate::root::{Failure, open_grant};
@@ -33,6 +33,8 @@ struct Launcher {
     outside: (u32, u32),
     /// For a root host: shows root's files as the children's own.
     id_map: Option<OwnedFd>,
+    /// The launcher itself, by which children see whether it lives.
+    own: OwnedFd,
     running: Vec<Running>,
 }
 
@@ -43,6 +45,12 @@ struct Running {
 
 fn serve() -> Result<(), Errno> {
     process::close_from(3)?;
+    // What a terminal sends is meant for the host, which ends its runs itself. Fails only where it is so already.
+    let _ = rustix::process::setsid();
+    // A host that ignores signals has its children ignore them too, and ends of children that are ignored are not told.
+    for signal in (1..=LAST_SIGNAL).filter(|signal| *signal != libc::SIGPIPE) {
+        process::reset_signal(signal);
+    }
     let host = rustix::stdio::stdin();
     let (started, landlock_abi) = (Launcher::start(), landlock::abi().unwrap_or(0));
     let hello = Hello {
@@ -101,6 +109,8 @@ impl Launcher {
             landlock_abi: landlock::abi().unwrap_or(0),
             outside: if is_root { (UNUSED_ID, UNUSED_ID) } else { (uid, gid) },
             id_map: if is_root { Some(id_map().map_err(at(Step::IdMap))?) } else { None },
+            own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())
+                .map_err(at(Step::Start))?,
             running: Vec::new(),
         })
     }
@@ -127,6 +137,7 @@ impl Launcher {
             standard,
             report: report.try_clone().map_err(|_| (Step::Clone, Errno::MFILE))?,
             mapped,
+            launcher: self.own.try_clone().map_err(|_| (Step::Clone, Errno::MFILE))?,
             filter: Rc::clone(&self.filter),
             landlock_abi: self.landlock_abi,
         };
@@ -220,5 +231,7 @@ fn write_file(path: &str, content: &str) -> Result<(), Errno> {
 
 /// A user id that no system gives out: far above the ranges of people, containers and services.
 const UNUSED_ID: u32 = 2_000_000_001;
+/// Of those that are not for real time.
+const LAST_SIGNAL: i32 = 31;
 /// Request, standard input, output and error, and where to report.
 const REQUEST_FDS: usize = 5;

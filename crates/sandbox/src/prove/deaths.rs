@@ -247,7 +247,7 @@ fn leftovers(prover: &Prover<'_>) -> Result<Seen, String> {
 /// The other host's own program.
 pub(crate) fn host(scene: &Scene) {
     match scene.text("task") {
-        "interrupted" => crate::sys::attack::ignore_signal(libc::SIGINT),
+        "interrupted" => crate::sys::attack::survive_signal(libc::SIGINT),
         "ignores-children" => crate::sys::attack::ignore_signal(libc::SIGCHLD),
         _ => {}
     }

@@ -107,6 +107,14 @@ pub(crate) fn ignore_signal(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
+/// Handles a signal by doing nothing, which, unlike ignoring it, a program that is executed does not inherit.
+pub(crate) fn survive_signal(signal: i32) {
+    extern "C" fn nothing(_: i32) {}
+    let handler: extern "C" fn(i32) = nothing;
+    // SAFETY: the handler has the signature that the kernel calls it with, lives for ever and touches nothing.
+    unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+}
+
 const NOT_A_DESCRIPTOR: c_long = -1;
 const NULL: c_long = 0;
 const BAD: c_long = 0x7fff_ffff;

@@ -1,5 +1,6 @@
 //! Every attack of the list, one test for each, and the list itself.
 #![expect(clippy::disallowed_methods, reason = "compares the documentation, which is a file")]
+#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod list;
 
