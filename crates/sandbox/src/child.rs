@@ -75,6 +75,8 @@ enum Never {}
 fn run(prepared: Prepared) -> Result<Never, (OwnedFd, Failure)> {
     let fork = || -> Result<(OwnedFd, OwnedFd), Errno> {
         let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // Nobody inside may read our memory, which is a copy of the launcher's.
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
         // Before the fork, so that no signal is lost.
         SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]).block_only()?;
         Ok(pipe)
@@ -107,11 +109,10 @@ fn run(prepared: Prepared) -> Result<Never, (OwnedFd, Failure)> {
 /// Waits for everything that ends up without a parent, and leaves when the program has left: the kernel then ends all
 /// that is still alive in the namespace.
 fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd) -> ! {
-    // Nobody inside may read our memory, which is a copy of the launcher's.
-    let hidden = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let mut record = [0; crate::wire::RECORD_BYTES];
     match rustix::io::read(executed, &mut record) {
-        Ok(0) if hidden.is_ok() => send(report, Record::Executed),
+        // If nobody hears it, nobody waits for the program, and nobody would end it.
+        Ok(0) if rustix::io::write(report, &Record::Executed.to_bytes()).is_ok() => {}
         // Passed on as it came; it is checked where it arrives.
         Ok(length) if length > 0 => {
             let _ = rustix::io::write(report, &record[..length]);

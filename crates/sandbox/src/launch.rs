@@ -130,7 +130,7 @@ impl Sandbox {
         self.begin(profile, SET_UP_TIME_MAX)
     }
 
-    fn begin(&self, profile: &Profile, patience: Duration) -> Result<Confined, SandboxError> {
+    pub(crate) fn begin(&self, profile: &Profile, patience: Duration) -> Result<Confined, SandboxError> {
         let request = request_memory(profile)?;
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(host);
         let ((child_input, input), (output, child_output), (errors, child_errors)) =
@@ -156,16 +156,34 @@ impl Drop for Sandbox {
     }
 }
 
-/// Waits for the record that says that the program runs.
+/// Waits for the record that says that the program runs. If that does not come, nothing will run.
 fn await_start(report: &OwnedFd, patience: Duration) -> Result<OwnedFd, SandboxError> {
     let mut pidfd = None;
-    loop {
-        match next_record(report, patience)? {
-            (Record::Cloned, Some(fd)) => pidfd = Some(fd),
-            (Record::Executed, _) => return pidfd.ok_or(SandboxError::LauncherGone),
-            (Record::Failed { step, errno }, _) => return Err(SandboxError::SetUp { step, errno }),
-            _ => return Err(SandboxError::LauncherGone),
+    let error = loop {
+        match next_record(report, patience) {
+            Ok((Record::Cloned, Some(fd))) => pidfd = Some(fd),
+            Ok((Record::Executed, _)) => match pidfd {
+                Some(pidfd) => return Ok(pidfd),
+                None => break SandboxError::LauncherGone,
+            },
+            Ok((Record::Failed { step, errno }, _)) => break SandboxError::SetUp { step, errno },
+            Ok(_) => break SandboxError::LauncherGone,
+            Err(error) => break error,
         }
+    };
+    give_up(report, pidfd);
+    Err(error)
+}
+
+/// Ends a child that is being set up. From here on nobody can report, and who fails to report ends the child too; what
+/// was reported before may hold its process descriptor.
+fn give_up(report: &OwnedFd, mut pidfd: Option<OwnedFd>) {
+    let _ = rustix::net::shutdown(report, rustix::net::Shutdown::Both);
+    while let Ok(Some((_, fd))) = socket::receive_record(report) {
+        pidfd = pidfd.or(fd);
+    }
+    if let Some(pidfd) = pidfd {
+        let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
     }
 }
 
@@ -183,10 +201,10 @@ fn await_hello(socket: &OwnedFd) -> Result<Hello, SandboxError> {
 
 fn next_record(report: &OwnedFd, patience: Duration) -> Result<(Record, Option<OwnedFd>), SandboxError> {
     let mut waiting = [PollFd::new(report, PollFlags::IN)];
-    match poll(&mut waiting, Some(&timespec(patience))) {
+    match rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&timespec(patience)))) {
         Ok(0) => Err(SandboxError::LauncherGone),
-        Err(errno) if errno != Errno::INTR => Err(SandboxError::Host(errno)),
-        _ => socket::receive_record(report).ok().flatten().ok_or(SandboxError::LauncherGone),
+        Err(errno) => Err(SandboxError::Host(errno)),
+        Ok(_) => socket::receive_record(report).ok().flatten().ok_or(SandboxError::LauncherGone),
     }
 }
 

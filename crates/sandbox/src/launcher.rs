@@ -149,10 +149,9 @@ impl Launcher {
             }
             Clone::Parent { child, pidfd } => {
                 let mapped = self.map_ids(child);
-                if mapped.is_err() {
+                // Without its descriptor the host could not end it.
+                if mapped.is_err() || socket::send_record(report, Record::Cloned, Some(&pidfd)).is_err() {
                     let _ = rustix::process::pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);
-                } else {
-                    let _ = socket::send_record(report, Record::Cloned, Some(&pidfd));
                 }
                 drop(release);
                 let report = prepared.report;

@@ -27,6 +27,14 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .met("polite signal, grace, then pid 1 of the namespace is killed"),
         on("dropped-run", "is forgotten by its host", "general", dropped, |_| Ok(sleep_long()))
             .met("a run that nobody holds is killed"),
+        on(
+            "slow-set-up",
+            "is set up so slowly that the host gives up, and starts all the same",
+            "general",
+            slow_set_up,
+            |_| Ok(sleep_long()),
+        )
+        .met("who gives up is not heard any more: the launcher kills a child that nobody asks for, and pid 1 leaves"),
         on("host-dies", "lives on when its host is killed", "general, EXE-67", host_dies, |_| {
             Ok(sleep_long())
         })
@@ -118,6 +126,27 @@ fn dropped(prover: &Prover<'_>) -> Result<Seen, String> {
     drop(run);
     await_processes(&stage.marker, false)?;
     Ok(Seen { outside: format!("the host saw {before} processes"), inside: "none is left".to_owned() })
+}
+
+fn slow_set_up(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let profile = prover.profile(&stage).build().map_err(text)?;
+    let (mut started, mut given_up) = (0, 0);
+    for quarters in 0..4 * MOMENTS {
+        match prover.sandbox.begin(&profile, Duration::from_micros(quarters * 250)) {
+            Ok(_) => started += 1,
+            Err(_) => given_up += 1,
+        }
+        await_processes(&stage.marker, false)
+            .map_err(|why| format!("given up after {} µs: {why}", quarters * 250))?;
+        // Should one start late, it must not be seen either.
+        std::thread::sleep(Duration::from_millis(10));
+        await_processes(&stage.marker, false)?;
+    }
+    Ok(Seen {
+        outside: format!("{started} were started and dropped"),
+        inside: format!("{given_up} were given up, and none is left"),
+    })
 }
 
 fn launcher_dies(prover: &Prover<'_>) -> Result<Seen, String> {

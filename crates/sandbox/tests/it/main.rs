@@ -191,6 +191,7 @@ mod attack {
         unread_input
         cancelled_run
         dropped_run
+        slow_set_up
         host_dies
         host_dies_at_any_moment
         launcher_dies
