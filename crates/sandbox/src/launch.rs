@@ -82,7 +82,7 @@ impl Sandbox {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(host)?;
-        let process = Command::new(PathBuf::from(helper))
+        let mut process = Command::new(PathBuf::from(helper))
             // Children can read this, and need not know where programs of the host are.
             .arg0("fumehood-launcher")
             .arg(crate::helper::LAUNCHER_ARGUMENT)
@@ -92,9 +92,17 @@ impl Sandbox {
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Launcher)?;
-        let hello = await_hello(&ours)?;
         let unavailable = |(step, errno)| SandboxError::Unavailable { step, errno };
-        hello.ready.map_err(unavailable)?;
+        let hello = await_hello(&ours).and_then(|hello| hello.ready.map_err(unavailable).map(|()| hello));
+        let hello = match hello {
+            Ok(hello) => hello,
+            Err(error) => {
+                // It may be another program, which does not leave by itself.
+                let _ = process.kill();
+                let _ = process.wait();
+                return Err(error);
+            }
+        };
         let sandbox =
             Self { socket: ours, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
         // By doing: every step of a launch, with a child that leaves instead of executing a program.

@@ -309,6 +309,8 @@ pub(crate) fn host(scene: &Scene) {
             println!("{}", holdings());
             for _ in 0..30 {
                 let _ = end(1);
+                // One that is no launcher must not stay behind as a dead child.
+                let _ = Sandbox::start_with(std::path::Path::new("/bin/true"));
             }
             std::thread::sleep(Duration::from_millis(100));
             println!("{}", holdings());
