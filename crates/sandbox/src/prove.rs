@@ -22,7 +22,7 @@ mod writes;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use crate::Sandbox;
+use crate::{Level, Sandbox};
 use scene::Payload;
 use trial::{Control, Expected, HostTrial};
 
@@ -44,6 +44,8 @@ pub struct Attack {
     leaves_traces: bool,
     /// Not every machine has what is attacked.
     may_be_missing: bool,
+    /// The weakest level that promises to hold it off.
+    from_level: Level,
     wall_millis: u64,
 }
 
@@ -162,6 +164,7 @@ impl Attack {
             expected: Expected::Refused,
             leaves_traces: false,
             may_be_missing: false,
+            from_level: Level::Namespaces,
             wall_millis: WALL_MILLIS,
         }
     }
@@ -176,6 +179,10 @@ impl Attack {
 
     fn may_be_missing(self) -> Self {
         Self { may_be_missing: true, ..self }
+    }
+
+    fn promised_from(self, from_level: Level) -> Self {
+        Self { from_level, ..self }
     }
 
     /// Outside, it runs as root of namespaces of its own: anyone's call would fail otherwise, and show nothing.

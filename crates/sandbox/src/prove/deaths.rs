@@ -280,11 +280,15 @@ pub(crate) fn host(scene: &Scene) {
         "ignores-children" => crate::sys::attack::ignore_signal(libc::SIGCHLD),
         _ => {}
     }
-    let Ok(sandbox) = Sandbox::start() else { return };
+    let sandbox = match Sandbox::start() {
+        Ok(sandbox) => sandbox,
+        Err(error) => return println!("{error}"),
+    };
     let run = |millis: u64| {
         let sleeper = Scene::new("sleeper").with("millis", millis).with("marker", scene.text("marker"));
         let profile = Profile::builder("/payload", LIMITS, Duration::from_secs(10))
             .grant(scene.path("program"), "/payload", Access::Read)
+            .floor(sandbox.enforcement().level())
             .argument(crate::helper::ATTACK_ARGUMENT);
         let profile = sleeper.to_arguments().iter().fold(profile, ProfileBuilder::argument).build();
         profile.map_err(text).and_then(|profile| sandbox.spawn(&profile).map_err(text))

@@ -47,6 +47,14 @@ pub(crate) fn attacks() -> Vec<Attack> {
         )
         .met("the current folder is entered in the new root, and nothing open leads out of it"),
         on(
+            "neighbours",
+            "sees files or processes of another run, of the same time or earlier",
+            "general",
+            neighbours,
+            look_around,
+        )
+        .met("each run has namespaces and temporary folders of its own"),
+        on(
             "strange-arguments",
             "has quotes, newlines, dashes and 100 KiB for arguments",
             "general",
@@ -181,6 +189,45 @@ fn folder_by_proc(prover: &Prover<'_>) -> Result<Seen, String> {
         }
     }
     Ok(Seen { outside, inside: format!("24 descriptors tried, {started} could be entered and led nowhere") })
+}
+
+/// Looks for what another left, leaves something itself and stays for a while.
+fn look_around(scene: &Scene) -> Answer {
+    let mut strange = Vec::new();
+    for place in ["tmp", "shm"] {
+        let names = std::fs::read_dir(scene.path(place))?.flatten().map(|entry| entry.path());
+        strange.extend(names.map(|path| path.display().to_string()));
+        std::fs::write(scene.path(place).join("fair-left"), SECRET)?;
+    }
+    let pids = std::fs::read_dir("/proc")?
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let others = pids.filter(|pid| *pid != 1 && *pid != std::process::id());
+    strange.extend(others.take(3).map(|pid| format!("process {pid}")));
+    std::thread::sleep(Duration::from_millis(200));
+    super::scene::found(&strange, "it is alone")
+}
+
+fn neighbours(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let scene = stage.outside(prover.attack.name, prover.program);
+    let outside =
+        || command(prover.program, &scene).output().map_err(text).map(|output| answer_in(&output.stdout));
+    let Some(Ok(seen)) = outside().and_then(|_| outside())? else {
+        return Err("it did not succeed outside".to_owned());
+    };
+    let profile = prover.profile(&stage).build().map_err(text)?;
+    let first = prover.sandbox.spawn(&profile).map_err(text)?;
+    std::thread::sleep(Duration::from_millis(100));
+    let second = prover.sandbox.spawn(&profile).map_err(text)?;
+    let mut inside = Vec::new();
+    for run in [first, second, prover.sandbox.spawn(&profile).map_err(text)?] {
+        match answer_in(&run.wait(&|| false).map_err(text)?.output.bytes) {
+            Some(Err(refusal)) => inside.push(refusal.why),
+            answer => return Err(format!("{answer:?}")),
+        }
+    }
+    Ok(Seen { outside: seen, inside: inside.join(", ") })
 }
 
 fn echo_arguments() -> String {

@@ -56,7 +56,9 @@ pub(crate) struct Prover<'p> {
 pub(crate) fn run(sandbox: &Sandbox, program: &Path, attack: &'static Attack) -> Proof {
     let prover = Prover { sandbox, program, attack };
     let mut seen = Seen::default();
+    let level = sandbox.enforcement().level();
     let verdict = match attack.how {
+        _ if level < attack.from_level => Verdict::NotRun(format!("level {level} does not hold it off")),
         How::Payload(_) => prover.judge(&mut seen).unwrap_or_else(Verdict::Broken),
         How::Host(host) => match (host.trial)(&prover) {
             Ok(both) => {
@@ -150,6 +152,7 @@ impl Prover<'_> {
             .grant(stage.root.join("read"), "/granted", Access::Read)
             .grant(stage.root.join("write"), "/work", Access::Write)
             .variable("DECLARED", "1")
+            .floor(self.sandbox.enforcement().level())
             .grace(Duration::from_millis(200))
             .output(OUTPUT_BYTES_MAX, OnExcess::Fail)
             .argument(crate::helper::ATTACK_ARGUMENT);

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, all, any};
+use crate::Level;
 
 #[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -114,6 +115,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
         )
         .met("the filter has no memfd_create"),
         Attack::new("write-to-proc", "changes its own entries of /proc", "CVE-2025-52881 (runc)", write_proc)
+            .promised_from(Level::Full)
             .met("Landlock grants no writing there"),
         Attack::new(
             "open-for-writing",

@@ -186,6 +186,7 @@ mod attack {
         grant_a_pipe
         swap_a_grant
         current_folder_by_proc
+        neighbours
         strange_arguments
         flood_that_is_cut
         unread_input
