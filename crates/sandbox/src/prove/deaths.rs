@@ -35,7 +35,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             |_| Ok(sleep_long()),
         )
         .met("who gives up is not heard any more: the launcher kills a child that nobody asks for, and pid 1 leaves"),
-        on("host-dies", "lives on when its host is killed", "general, EXE-67", host_dies, |_| {
+        on("host-dies", "lives on when its host is killed", "general", host_dies, |_| {
             Ok(sleep_long())
         })
         .met("the launcher ends with its host's socket, and pid 1 with the launcher"),
