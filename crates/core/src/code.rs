@@ -186,6 +186,7 @@ codes! {
     WalkSkills "W_WALK_SKILLS" TooLarge false "The limit of skills in one source was reached; the rest was not searched."
     WalkUnreadable "W_WALK_UNREADABLE" Unavailable true "A folder could not be opened and was not searched."
     WalkLink "N_WALK_LINK" Invalid false "A linked folder that is no skill itself was not searched."
+    WalkPruned "N_WALK_PRUNED" Invalid false "Folders of version control, dependencies or virtual environments were not entered."
 
     // Files of a skill.
     PathRejected "E_SKILL_SOURCE_PATH_REJECTED" Invalid false "A path is not a portable relative path inside the skill."

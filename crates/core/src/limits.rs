@@ -39,6 +39,8 @@ pub const LISTED_DIRECTORIES_MAX: usize = 2000;
 pub const LISTED_DEPTH_MAX: usize = 16;
 /// Names in a skill that are looked at: files, folders, links, and what is refused.
 pub const LISTED_ENTRIES_MAX: usize = 16_384;
+/// Links in a skill that are followed; to resolve one can cost tens of thousands of steps.
+pub const LISTED_LINKS_MAX: usize = 256;
 /// Findings of one code about the files of a skill that are kept; the rest is counted.
 pub const LISTED_FINDINGS_MAX: usize = 200;
 

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, StatxFlags};
@@ -19,7 +19,8 @@ use rustix::io::Errno;
 pub(crate) struct Dir {
     fd: OwnedFd,
     /// Held while listing: how far a listing came belongs to the handle, and two at once would share it.
-    listing: Mutex<()>,
+    was_listed: Mutex<bool>,
+    identity: OnceLock<Identity>,
 }
 
 /// An open regular file and what it was when it was opened.
@@ -88,7 +89,7 @@ impl Dir {
     }
 
     fn of(fd: OwnedFd) -> Self {
-        Self { fd, listing: Mutex::new(()) }
+        Self { fd, was_listed: Mutex::new(false), identity: OnceLock::new() }
     }
 
     /// Opens a regular file of this directory. Links are refused.
@@ -142,8 +143,10 @@ impl Dir {
     /// The names in this directory in byte order, at most `entries_max`; the flag says whether there are more.
     pub(crate) fn entries(&self, entries_max: usize) -> Result<(Vec<Entry>, bool), Errno> {
         // A panic under the lock leaves nothing half done: every listing starts at the beginning.
-        let _alone = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
-        rustix::fs::seek(&self.fd, SeekFrom::Start(0))?;
+        let mut was_listed = self.was_listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *was_listed, true) {
+            rustix::fs::seek(&self.fd, SeekFrom::Start(0))?;
+        }
         let mut buffer = [MaybeUninit::uninit(); DIRECTORY_BUFFER_BYTES];
         let mut reader = RawDir::new(&self.fd, &mut buffer);
         let mut entries = Vec::new();
@@ -173,9 +176,13 @@ impl Dir {
         Kind::from(listed)
     }
 
-    /// Which directory this is.
+    /// Which directory this is. Asked once, since a handle never leads to another.
     pub(crate) fn identity(&self) -> Result<Identity, Errno> {
-        Ok(Stat::of(&rustix::fs::fstat(&self.fd)?).identity)
+        if let Some(identity) = self.identity.get() {
+            return Ok(*identity);
+        }
+        let stat = rustix::fs::fstat(&self.fd)?;
+        Ok(*self.identity.get_or_init(|| Stat::of(&stat).identity))
     }
 
     /// When this directory was made, in seconds and nanoseconds, if the file system remembers.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fumehood_core::inspect::{FileFact, FolderFacts};
 use fumehood_core::limits::{
     LISTED_DEPTH_MAX, LISTED_DIRECTORIES_MAX, LISTED_ENTRIES_MAX, LISTED_FILES_MAX, LISTED_FINDINGS_MAX,
+    LISTED_LINKS_MAX,
 };
 use fumehood_core::path::{PathError, PathReason};
 use fumehood_core::{Code, Diagnostic, PathSet, RelPath, Shown};
@@ -24,6 +25,7 @@ pub(crate) fn list_with(root: &Dir, names: Option<&[Entry]>) -> FolderFacts {
         facts: FolderFacts { complete: true, ..FolderFacts::default() },
         directories_left: LISTED_DIRECTORIES_MAX,
         entries_left: LISTED_ENTRIES_MAX,
+        links_left: LISTED_LINKS_MAX,
         above: Vec::new(),
         hard_links: 0,
     };
@@ -80,6 +82,7 @@ struct Lister<'r> {
     facts: FolderFacts,
     directories_left: usize,
     entries_left: usize,
+    links_left: usize,
     /// The directories we are inside of, to notice a link that leads back up.
     above: Vec<Identity>,
     hard_links: usize,
@@ -152,6 +155,14 @@ impl Lister<'_> {
     }
 
     fn link(&mut self, path: &RelPath) {
+        if self.links_left == 0 {
+            self.incomplete(Some(path));
+        }
+        // Without the rest there is no revision, so nothing is worth the cost of another link.
+        if !self.facts.complete {
+            return;
+        }
+        self.links_left -= 1;
         match self.root.resolve(path.as_str().as_bytes()) {
             Ok(resolved) => {
                 let finding = Diagnostic::new(Code::LinkFollowed, "a link; its target's bytes count");
@@ -195,7 +206,8 @@ impl Lister<'_> {
         if std::mem::replace(&mut self.facts.complete, false) {
             let message = format!(
                 "listing stops at {LISTED_FILES_MAX} files, {LISTED_DIRECTORIES_MAX} folders, \
-                 {LISTED_DEPTH_MAX} levels or {LISTED_ENTRIES_MAX} names; the rest, from here on, is not shown"
+                 {LISTED_DEPTH_MAX} levels, {LISTED_ENTRIES_MAX} names or {LISTED_LINKS_MAX} links; \
+                 the rest, from here on, is not shown"
             );
             self.report(path, Code::FilesNotListed, &message);
         }

@@ -1,11 +1,12 @@
 //! `fumehood.toml`: what the deployer says. Strict; an unknown key is an error, since a typo must not loosen anything.
 
 use std::fmt;
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Coded, Shown};
+use rustix::fs::OFlags;
 use serde::Deserialize;
 
 use crate::home::{Home, Surroundings};
@@ -62,16 +63,9 @@ impl Settings {
         let path = home.config.join(FILE_NAME);
         let invalid =
             |message: String| SettingsError { path: path.clone(), message, code: Code::ConfigInvalid };
-        let text = match std::fs::File::open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => {
-                let message = format!("cannot be opened: {}", error.kind());
-                return Err(SettingsError { path, message, code: Code::StateUnavailable });
-            }
-            Ok(file) => {
-                check_unwritable(&home.config)?;
-                read_private(&file, &path)?
-            }
+        let text = match open(home, &path)? {
+            Some(file) => read_private(&file, &path)?,
+            None => return Ok(Self::default()),
         };
         let file: File = toml::from_str(&text)
             .map_err(|error| invalid(Shown::block(error.to_string().trim_end()).to_string()))?;
@@ -91,6 +85,28 @@ impl Settings {
     }
 }
 
+/// Opens the file, if there is one. The folder comes first: in a folder of others the file could be anything.
+fn open(home: &Home, path: &Path) -> Result<Option<std::fs::File>, SettingsError> {
+    let opened = match path.symlink_metadata() {
+        Ok(_) => {
+            check_unwritable(&home.config)?;
+            // A FIFO would hold us until somebody writes into it.
+            let flags = OFlags::NONBLOCK.bits().cast_signed();
+            std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+        }
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SettingsError {
+            path: path.to_path_buf(),
+            message: format!("cannot be opened: {}", error.kind()),
+            code: Code::StateUnavailable,
+        }),
+    }
+}
+
 /// The folder: whoever can write in it can put another file in place.
 fn check_unwritable(folder: &Path) -> Result<(), SettingsError> {
     match std::fs::metadata(folder) {
@@ -107,6 +123,9 @@ fn read_private(file: &std::fs::File, path: &Path) -> Result<String, SettingsErr
     let error =
         |code, message: &str| SettingsError { path: path.to_path_buf(), message: message.to_owned(), code };
     let metadata = file.metadata().map_err(|_| error(Code::ConfigInvalid, "cannot be read"))?;
+    if !metadata.is_file() {
+        return Err(error(Code::ConfigInvalid, "is no regular file"));
+    }
     if !is_ours(&metadata) {
         return Err(error(
             Code::HomeRefused,

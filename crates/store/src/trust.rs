@@ -5,10 +5,11 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Coded};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::dir::Dir;
@@ -61,7 +62,7 @@ impl TrustedProjects {
         }
         // Before the file is opened: in a folder of others it could be anything.
         check_private(&home.state).map_err(TrustError::Home)?;
-        let file = std::fs::File::open(&path).map_err(|_| TrustError::Unusable("cannot be opened"))?;
+        let file = open_own(&path)?;
         let mut text = String::new();
         let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
         read.map_err(|_| TrustError::Unusable("cannot be read"))?;
@@ -122,6 +123,19 @@ impl TrustedProjects {
         }
         replace(&home.state.join(FILE_NAME), text.as_bytes())
             .map_err(|_| TrustError::Unusable("cannot be replaced"))
+    }
+}
+
+/// Opens a file that fumehood wrote: never through a link, without waiting for anybody, and only the caller's own.
+fn open_own(path: &Path) -> Result<std::fs::File, TrustError> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|_| TrustError::Unusable("cannot be opened"))?;
+    let metadata = file.metadata().map_err(|_| TrustError::Unusable("cannot be read"))?;
+    if metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw() {
+        Ok(file)
+    } else {
+        Err(TrustError::Unusable("is no regular file of the caller's"))
     }
 }
 

@@ -1,7 +1,10 @@
-//! Searching a root for skills: bounded, in a fixed order, with a finding for everything that was not searched.
+//! Searching a root for skills: bounded, in a fixed order, with a finding for what was not searched.
 //!
 //! A folder that holds a SKILL.md is a skill and is not searched further, unless nested skills are asked for. A
 //! linked folder counts if it holds a SKILL.md itself; it is not searched deeper, so links cannot widen a search.
+//!
+//! Below the root, folders of dependencies and virtual environments are never entered; one finding counts them and
+//! names the first. Version control's own folders are not entered either, and not mentioned: they are everywhere.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,7 +23,7 @@ use crate::disk::{DiskFolder, about};
 pub struct WalkLimits {
     /// Folder levels below the root.
     pub depth: usize,
-    /// Searched folders that are no skill, and folders and links that could not be searched.
+    /// Searched folders that are no skill, folders that could not be searched, and links, whatever they lead to.
     pub directories: usize,
     /// Skills.
     pub skills: usize,
@@ -58,7 +61,7 @@ struct Fence {
 /// What a search did.
 #[derive(Clone, Debug, Default)]
 pub struct WalkReport {
-    /// Folders that are no skill: listed, linked, or not to be entered. Never more than the limit.
+    /// Folders that are no skill, listed or not to be entered, and links. Never more than the limit.
     pub searched: usize,
     /// Skills that were found.
     pub found: usize,
@@ -111,11 +114,16 @@ impl Root {
             visit,
             report: WalkReport { complete: true, ..WalkReport::default() },
             seen: BTreeSet::new(),
+            refused: BTreeSet::new(),
             entries_held: 0,
             too_deep: 0,
+            pruned: 0,
+            first_pruned: None,
+            links_stopped: false,
             stopped: false,
         };
         walker.directory(dir, &path, 0);
+        walker.report_pruned();
         walker.report
     }
 }
@@ -158,9 +166,16 @@ struct Walker<'v> {
     report: WalkReport,
     /// Skills found, since links can lead to one twice.
     seen: BTreeSet<Identity>,
+    /// Folders that links led to and that are no skill: another link to one is refused without listing it again.
+    refused: BTreeSet<Identity>,
     /// Names of the folders that we are inside of.
     entries_held: usize,
     too_deep: usize,
+    /// Folders of dependencies and virtual environments, which the rules do not allow to enter.
+    pruned: usize,
+    first_pruned: Option<PathBuf>,
+    /// A link was one too many; no other is followed.
+    links_stopped: bool,
     stopped: bool,
 }
 
@@ -179,9 +194,14 @@ impl Walker<'_> {
             let Some((inner, entries)) = again else { return };
             return self.children(&inner, path, &entries, depth);
         }
-        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called.
-        if entries.iter().any(|entry| entry.name == b"pyvenv.cfg") || !self.count(path) {
+        // Whatever it turns out to be, it was listed.
+        if !self.count(path) {
             return;
+        }
+        // A virtual environment is somebody's dependencies, wherever it lies and whatever it is called. The root is
+        // searched all the same: the person chose it.
+        if depth > 0 && entries.iter().any(|entry| entry.name == b"pyvenv.cfg") {
+            return self.prune(path);
         }
         entries.retain(|entry| matches!(entry.kind, Kind::Directory | Kind::Link));
         self.children(&dir, path, &entries, depth);
@@ -205,11 +225,13 @@ impl Walker<'_> {
             if self.stopped {
                 break;
             }
-            if PRUNED.contains(&entry.name.as_slice()) {
+            let name = entry.name.as_slice();
+            if VERSION_CONTROL.contains(&name) {
                 continue;
             }
-            let child = path.join(OsStr::from_bytes(&entry.name));
+            let child = path.join(OsStr::from_bytes(name));
             match entry.kind {
+                Kind::Directory | Kind::Link if DEPENDENCIES.contains(&name) => self.prune(&child),
                 Kind::Directory if depth == self.limits.depth => self.too_deep(&child),
                 Kind::Directory => match dir.open_dir(&entry.name) {
                     Ok(inner) => self.directory(inner, &child, depth + 1),
@@ -222,47 +244,66 @@ impl Walker<'_> {
         self.entries_held -= entries.len();
     }
 
-    /// A link counts only if it leads straight to a skill.
+    /// A link is followed only to a skill. It is counted before it is resolved: to walk a chain of links can cost
+    /// tens of thousands of steps, and nothing tells in advance where it ends.
     fn link(&mut self, path: &Path) {
-        let (dir, real) = match self.follow(path) {
-            Ok(Some(found)) => found,
+        // One link too many ends the following of links, not the search: links must not hide the skills after them.
+        if self.links_stopped || !self.count(path) {
+            self.links_stopped = true;
+            self.stopped = false;
+            return;
+        }
+        let dir = match self.follow(path) {
+            Ok(Some(dir)) => dir,
             Ok(None) => return,
             Err(message) => return self.refuse_link(path, message),
         };
-        // Many links to one skill cost no more than one.
-        if dir.identity().is_ok_and(|identity| self.seen.contains(&identity)) {
+        let Ok(identity) = dir.identity() else { return self.unreadable_counted(path) };
+        // Many links to one folder cost no more than one.
+        if self.seen.contains(&identity) {
             return;
         }
+        if self.refused.contains(&identity) {
+            return self.refuse_link(path, NO_SKILL);
+        }
         let entries_max = ENTRIES_MAX - self.entries_held;
-        let Ok((entries, more)) = dir.entries(entries_max) else { return self.unreadable(path) };
-        if has_skill(&entries) {
-            self.skill(dir, real, entries, more);
-        } else {
-            self.refuse_link(path, "a linked folder is searched only if it is a skill itself");
+        match dir.entries(entries_max) {
+            Ok((entries, more)) if has_skill(&entries) => match std::fs::canonicalize(path) {
+                Ok(real) => self.skill(dir, real, entries, more),
+                Err(_) => self.refuse_link(path, LEADS_NOWHERE),
+            },
+            Ok(_) => {
+                self.refused.insert(identity);
+                self.refuse_link(path, NO_SKILL);
+            }
+            Err(_) => self.unreadable_counted(path),
         }
     }
 
-    /// The folder that a link leads to and where it really is; nothing if it leads to a file.
-    fn follow(&mut self, path: &Path) -> Result<Option<(Dir, PathBuf)>, &'static str> {
-        let real = || std::fs::canonicalize(path).map_err(|_| "the link leads to nothing");
+    /// The folder that a link leads to; nothing if it leads to a file.
+    fn follow(&self, path: &Path) -> Result<Option<Dir>, &'static str> {
         let Some(fence) = &self.fence else {
-            let real = real()?;
-            return Ok(Dir::open(&real).ok().map(|dir| (dir, real)));
+            return match Dir::open(path) {
+                Ok(dir) => Ok(Some(dir)),
+                Err(OpenError::Missing | OpenError::Escapes | OpenError::Kind(Kind::Link)) => {
+                    Err(LEADS_NOWHERE)
+                }
+                Err(OpenError::Kind(_)) => Ok(None),
+                Err(OpenError::System(_)) => Err(NOT_FOLLOWED),
+            };
         };
         let below = path.strip_prefix(&self.root).unwrap_or(path);
         match fence.dir.resolve(fence.below.join(below).as_os_str().as_bytes()) {
-            Ok(Resolved::Dir(dir)) => Ok(Some((dir, real()?))),
+            Ok(Resolved::Dir(dir)) => Ok(Some(dir)),
             Ok(Resolved::File(_)) | Err(OpenError::Kind(_)) => Ok(None),
             Err(OpenError::Escapes) => Err("the link leads out of the project, or in a circle"),
-            Err(OpenError::Missing) => Err("the link leads to nothing"),
-            Err(OpenError::System(_)) => Err("the operating system refused to follow the link"),
+            Err(OpenError::Missing) => Err(LEADS_NOWHERE),
+            Err(OpenError::System(_)) => Err(NOT_FOLLOWED),
         }
     }
 
     fn refuse_link(&mut self, path: &Path, message: &str) {
-        if self.count(path) {
-            self.report.diagnostics.push(about(path, Code::WalkLink, message));
-        }
+        self.report.diagnostics.push(about(path, Code::WalkLink, message));
     }
 
     fn skill(&mut self, dir: Dir, path: PathBuf, entries: Vec<Entry>, more: bool) {
@@ -293,11 +334,30 @@ impl Walker<'_> {
         }
     }
 
+    fn prune(&mut self, path: &Path) {
+        self.pruned += 1;
+        self.first_pruned.get_or_insert_with(|| path.to_path_buf());
+    }
+
+    fn report_pruned(&mut self) {
+        if let Some(first) = self.first_pruned.take() {
+            let message = match self.pruned {
+                1 => "this folder of dependencies was not entered".to_owned(),
+                count => format!("{count} folders of dependencies were not entered; this is the first"),
+            };
+            self.report.diagnostics.push(about(&first, Code::WalkPruned, message));
+        }
+    }
+
     fn unreadable(&mut self, path: &Path) {
         if self.count(path) {
-            let message = "the operating system refused to list this folder".to_owned();
-            self.give_up(path, Code::WalkUnreadable, message);
+            self.unreadable_counted(path);
         }
+    }
+
+    fn unreadable_counted(&mut self, path: &Path) {
+        let message = "the operating system refused to list this folder".to_owned();
+        self.give_up(path, Code::WalkUnreadable, message);
     }
 
     fn give_up(&mut self, path: &Path, code: Code, message: String) {
@@ -310,8 +370,14 @@ fn has_skill(entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.kind != Kind::Directory && crate::folder::is_skill_md(&entry.name))
 }
 
-/// Folders that hold other people's dependencies or a tool's own files.
-const PRUNED: [&[u8]; 5] = [b".git", b".hg", b".svn", b"node_modules", b"__pycache__"];
+const NO_SKILL: &str = "a linked folder is searched only if it is a skill itself";
+const LEADS_NOWHERE: &str = "the link leads to nothing";
+const NOT_FOLLOWED: &str = "the operating system refused to follow the link";
+
+/// Folders that hold a tool's own files.
+const VERSION_CONTROL: [&[u8]; 3] = [b".git", b".hg", b".svn"];
+/// Folders that hold other people's dependencies, or what a tool makes of files beside them.
+const DEPENDENCIES: [&[u8]; 2] = [b"node_modules", b"__pycache__"];
 
 #[cfg(test)]
 mod tests;

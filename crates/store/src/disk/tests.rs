@@ -192,6 +192,19 @@ fn a_folder_without_a_revision_is_not_captured() {
     assert_eq!(folder.capture().unwrap().files().len(), SKILL_FILES_MAX);
 }
 
+// A check need not list again what the search has just listed; everything that decides about bytes does.
+#[test]
+fn only_a_check_goes_by_the_names_a_folder_was_found_by() {
+    let (scratch, folder) = sample();
+    assert_eq!(folder.facts_when_found().files, folder.facts().files);
+    scratch.file("sample/later", "");
+    let names = |facts: FolderFacts| facts.files.iter().any(|file| file.path.as_str() == "later");
+    assert_eq!((names(folder.facts_when_found()), names(folder.facts())), (false, true));
+    assert!(folder.capture().unwrap().get(&path("later")).is_some());
+    fs::remove_file(scratch.at("sample/a.txt")).unwrap();
+    assert_eq!(folder.facts_when_found().refused, 1);
+}
+
 #[test]
 fn sixteen_mib_are_captured_and_not_a_byte_more() {
     let (scratch, folder) = sample();

@@ -313,6 +313,38 @@ fn names_are_looked_at_up_to_16384() {
 }
 
 // A finding for each of thousands of bad names helps nobody; one of each code is there for the verdicts.
+// Each link can cost tens of thousands of steps; one that leads nowhere costs them too.
+#[test]
+fn links_are_followed_up_to_256() {
+    for (target, files) in [("file", LISTED_LINKS_MAX + 1), ("gone", 1)] {
+        let scratch = Scratch::for_many();
+        scratch.file("file", "");
+        for number in 0..LISTED_LINKS_MAX {
+            scratch.link(format!("link{number:04}"), target);
+        }
+        let at = facts(&scratch);
+        assert_eq!((at.files.len(), at.complete), (files, true), "{target}");
+        scratch.link("link9998", target);
+        scratch.link("link9999", target);
+        let over = facts(&scratch);
+        assert_eq!((over.files.len(), over.complete), (files, false), "{target}");
+        let reported: Vec<_> = over.diagnostics.iter().filter(|f| f.code == Code::FilesNotListed).collect();
+        assert_eq!(reported[0].path.as_deref(), Some("link9998"), "{target}");
+    }
+}
+
+// After any limit there is no revision, and no link is followed for one.
+#[test]
+fn no_link_is_followed_in_a_listing_that_is_incomplete() {
+    let scratch = Scratch::new();
+    scratch.file(vec!["d"; LISTED_DEPTH_MAX + 1].join("/") + "/file", "");
+    scratch.file("file", "");
+    scratch.link("a-before", "file");
+    scratch.link("z-after", "file");
+    let facts = facts(&scratch);
+    assert_eq!((paths(&facts), facts.complete), (vec!["a-before", "file"], false));
+}
+
 #[test]
 fn findings_of_one_code_are_kept_up_to_200() {
     let scratch = Scratch::for_many();

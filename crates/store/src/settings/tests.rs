@@ -1,4 +1,4 @@
-use fumehood_testkit::{Scratch, is_root};
+use fumehood_testkit::{Opens, Scratch, is_root};
 
 use super::*;
 
@@ -152,5 +152,27 @@ fn a_folder_in_place_of_the_file_is_refused() {
     scratch.folder("config/fumehood.toml");
     scratch.mode("config", 0o700);
     let error = Settings::read(&home_of(&scratch), &surroundings(None)).unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), (Code::ConfigInvalid, "cannot be read"));
+    assert_eq!((error.code, error.message.as_str()), (Code::ConfigInvalid, "is no regular file"));
+}
+
+// A FIFO would hold every command until somebody writes into it.
+#[test]
+fn a_fifo_in_place_of_the_file_is_refused_at_once() {
+    let scratch = Scratch::new();
+    scratch.fifo("config/fumehood.toml");
+    scratch.mode("config/fumehood.toml", 0o600);
+    scratch.mode("config", 0o700);
+    let error = Settings::read(&home_of(&scratch), &surroundings(None)).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (Code::ConfigInvalid, "is no regular file"));
+}
+
+// In a folder that others can write, the file could be anything, and is not even opened.
+#[test]
+fn the_folder_is_checked_before_the_file_is_opened() {
+    let scratch = Scratch::new();
+    read_in(&scratch, "").unwrap();
+    scratch.mode("config", 0o770);
+    let opens = Opens::of(&scratch.at("config/fumehood.toml"));
+    let error = Settings::read(&home_of(&scratch), &surroundings(None)).unwrap_err();
+    assert_eq!((error.code, opens.count()), (Code::HomeRefused, 0));
 }

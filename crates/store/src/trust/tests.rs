@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
-use fumehood_testkit::{Opens, Scratch};
+use fumehood_testkit::{Opens, Scratch, is_root};
 
 use super::*;
 
@@ -136,6 +136,30 @@ fn a_state_folder_open_to_others_is_not_believed() {
     fs::remove_file(record_file(&scratch)).unwrap();
     scratch.mode("state", 0o755);
     assert!(!trusts(&home, &project));
+}
+
+// What fumehood wrote is a regular file of the caller's; anything else was put there.
+#[test]
+fn a_record_that_is_no_file_of_the_callers_is_not_believed() {
+    let scratch = Scratch::new();
+    let home = home_of(&scratch);
+    let project = scratch.folder("project");
+    TrustedProjects::set(&home, &project, true).unwrap();
+    let record = record_file(&scratch);
+    let refused = || matches!(TrustedProjects::read(&home), Err(TrustError::Unusable(_)));
+    if is_root() {
+        std::os::unix::fs::chown(&record, Some(65534), None).unwrap();
+        assert!(refused());
+        std::os::unix::fs::chown(&record, Some(0), None).unwrap();
+    }
+    assert!(trusts(&home, &project));
+    fs::rename(&record, scratch.at("elsewhere")).unwrap();
+    scratch.link(&record, scratch.at("elsewhere"));
+    assert!(refused());
+    fs::remove_file(&record).unwrap();
+    // It would hold every command until somebody writes into it.
+    scratch.fifo(&record);
+    assert!(refused());
 }
 
 // CHK-150: a link at the name of the temporary file is removed, not written through.

@@ -133,10 +133,38 @@ fn dependencies_are_pruned() {
     scratch.file("anything/pyvenv.cfg", "");
     scratch.skill("anything/lib/skill");
     scratch.skill("git/skill");
-    assert_eq!(walk(&scratch, "").0, ["git/skill"]);
-    assert!(walk(&scratch, "").1.complete);
+    let (found, report) = walk(&scratch, "");
+    assert_eq!((found, report.complete), (vec!["git/skill".to_owned()], true));
+    // One finding, which names the first. Version control is not worth one: it is everywhere.
+    assert_eq!(findings(&report), [(Code::WalkPruned, "__pycache__")]);
+    assert!(report.diagnostics[0].message.starts_with("5 folders"), "{:?}", report.diagnostics);
     // What the person typed is searched whatever it is called.
     assert_eq!(walk(&scratch, "node_modules").0, ["node_modules/skill"]);
+    let (found, report) = walk(&scratch, "anything");
+    assert_eq!((found, findings(&report)), (vec!["anything/lib/skill".to_owned()], vec![]));
+    // A file of such a name hides nothing; a link to a folder may.
+    let scratch = Scratch::new();
+    scratch.skill("skill");
+    scratch.skill(".git/skill");
+    scratch.file("node_modules", "");
+    assert_eq!(findings(&walk(&scratch, "").1), []);
+    scratch.link("__pycache__", "skill");
+    assert_eq!(findings(&walk(&scratch, "").1), [(Code::WalkPruned, "__pycache__")]);
+}
+
+// To see that a folder is a virtual environment costs a listing.
+#[test]
+fn virtual_environments_count_against_the_limit() {
+    let scratch = Scratch::new();
+    for number in 0..10 {
+        scratch.file(format!("{number}/pyvenv.cfg"), "");
+    }
+    let at = WalkLimits { directories: 11, ..WalkLimits::default() };
+    assert!(walk_with(&scratch, "", at).1.complete);
+    let over = WalkLimits { directories: 10, ..WalkLimits::default() };
+    let (_, report) = walk_with(&scratch, "", over);
+    assert_eq!((report.searched, report.complete), (10, false));
+    assert!(report.diagnostics.last().is_some_and(|finding| finding.message.starts_with("9 folders")));
 }
 
 // Nothing is dropped in silence: a skill that holds a virtual environment's file is still a skill.
@@ -207,8 +235,47 @@ fn links_to_folders_count_against_the_limit() {
     assert_eq!(walk_with(&scratch, "", at).0, ["skill"]);
     let over = WalkLimits { directories: 11, ..WalkLimits::default() };
     let (found, report) = walk_with(&scratch, "", over);
-    assert_eq!((found.len(), report.searched, report.complete), (0, 11, false));
+    assert_eq!((found.len(), report.searched, report.complete), (1, 11, false));
     assert_eq!(report.diagnostics.last().map(|finding| finding.code), Some(Code::WalkDirectories));
+}
+
+// To resolve a link can cost tens of thousands of steps, and only then is it known to lead to a file, or to a skill
+// that was met before.
+#[test]
+fn every_link_counts_wherever_it_leads() {
+    for target in ["file", "m-skill", "gone"] {
+        let scratch = Scratch::new();
+        scratch.file("file", "");
+        scratch.skill("m-skill");
+        for number in 0..10 {
+            scratch.link(format!("link{number}"), target);
+        }
+        let at = WalkLimits { directories: 11, ..WalkLimits::default() };
+        let (found, report) = walk_with(&scratch, "", at);
+        assert_eq!((found.len(), report.searched, report.complete), (1, 11, true), "{target}");
+        let over = WalkLimits { directories: 10, ..WalkLimits::default() };
+        let report = walk_with(&scratch, "", over).1;
+        assert_eq!((report.searched, report.complete), (10, false), "{target}");
+        assert_eq!(findings(&report).last(), Some(&(Code::WalkDirectories, "link9")), "{target}");
+    }
+}
+
+// Its refused twin is every other link to it: each is named, but the folder is not listed again.
+#[test]
+fn a_large_folder_is_listed_once_however_many_links_lead_to_it() {
+    let scratch = Scratch::for_many();
+    for number in 0..20_000 {
+        fs::write(scratch.ready("store/large/x").with_file_name(format!("{number}")), "").unwrap();
+    }
+    for number in 0..WALK_DIRECTORIES_MAX - 1 {
+        scratch.link(format!("root/{number}"), "../store/large");
+    }
+    let start = std::time::Instant::now();
+    let (found, report) = walk(&scratch, "root");
+    let took = start.elapsed();
+    assert_eq!((found.len(), report.searched, report.complete), (0, WALK_DIRECTORIES_MAX, true));
+    assert_eq!(report.diagnostics.len(), WALK_DIRECTORIES_MAX - 1);
+    assert!(took < std::time::Duration::from_secs(2), "{took:?}");
 }
 
 fn project(scratch: &Scratch) -> (Vec<String>, WalkReport) {
