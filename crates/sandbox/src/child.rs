@@ -1,0 +1,316 @@
+//! The child's side: pid 1 of the sandbox, and the process that becomes the program.
+//!
+//! Runs in a copy of the launcher. Whatever fails is a record that names the step; nothing falls back to less.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+
+use crate::profile::Limits;
+use crate::root::{self, Failure, OpenGrant};
+use crate::sys::exec::execve;
+use crate::sys::process::{self, Clone, Namespaces, SignalSet};
+use crate::sys::{landlock, seccomp};
+use crate::wire::{Record, Request, Step};
+
+/// What the launcher prepared for one child.
+pub(crate) struct Prepared {
+    pub(crate) request: Request,
+    pub(crate) grants: Vec<OpenGrant>,
+    /// Standard input, output and error.
+    pub(crate) standard: [OwnedFd; 3],
+    /// Where records go.
+    pub(crate) report: OwnedFd,
+    /// Closed by the launcher when the identity is mapped.
+    pub(crate) mapped: OwnedFd,
+    /// The launcher's process.
+    pub(crate) launcher: OwnedFd,
+    /// The system call filter.
+    pub(crate) filter: std::rc::Rc<[seccomp::Instruction]>,
+    pub(crate) landlock_abi: u32,
+}
+
+/// Pid 1 of the new namespaces. Never returns.
+pub(crate) fn init(prepared: Prepared) -> ! {
+    let Prepared { ref report, .. } = prepared;
+    if let Err((step, errno)) = set_up(&prepared) {
+        send(report, Record::Failed { step, errno: errno.raw_os_error() });
+        process::exit(SETUP_FAILED);
+    }
+    match run(prepared) {
+        Ok(never) => match never {},
+        Err((report, (step, errno))) => {
+            send(&report, Record::Failed { step, errno: errno.raw_os_error() });
+            process::exit(SETUP_FAILED);
+        }
+    }
+}
+
+fn set_up(prepared: &Prepared) -> Result<(), Failure> {
+    let at = |step| move |errno| (step, errno);
+    // Before anything else: if the launcher dies, so do we. Changing the identity clears this; it is set again below.
+    die_with_parent().map_err(at(Step::Identity))?;
+    await_close(&prepared.mapped).map_err(at(Step::MapIds))?;
+    let uid = rustix::process::Uid::from_raw(INSIDE_ID);
+    let gid = rustix::process::Gid::from_raw(INSIDE_ID);
+    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(at(Step::Identity))?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(at(Step::Identity))?;
+    die_with_parent().map_err(at(Step::Identity))?;
+    // It may have died while nothing was set. Its pid says nothing here: it is not in this namespace.
+    if has_ended(&prepared.launcher).map_err(at(Step::Identity))? {
+        return Err((Step::Identity, Errno::SRCH));
+    }
+    rustix::system::sethostname(b"sandbox").map_err(at(Step::HostName))?;
+    root::enter(&prepared.grants, prepared.request.limits)
+}
+
+enum Never {}
+
+/// Starts the program's process and outlives it as the sandbox's reaper.
+fn run(prepared: Prepared) -> Result<Never, (OwnedFd, Failure)> {
+    let fork = || -> Result<(OwnedFd, OwnedFd), Errno> {
+        let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        // Nobody inside may read our memory, which is a copy of the launcher's.
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+        // Before the fork, so that no signal is lost.
+        SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]).block_only()?;
+        Ok(pipe)
+    };
+    let (executed, failing) = match fork() {
+        Ok(pipe) => pipe,
+        Err(errno) => return Err((prepared.report, (Step::Fork, errno))),
+    };
+    match process::clone(Namespaces::NONE) {
+        Err(errno) => Err((prepared.report, (Step::Fork, errno))),
+        Ok(Clone::Child) => {
+            drop(executed);
+            let (step, errno) = match become_program(&prepared, &failing) {
+                Ok(never) => match never {},
+                Err(failure) => failure,
+            };
+            send(&failing, Record::Failed { step, errno: errno.raw_os_error() });
+            process::exit(SETUP_FAILED);
+        }
+        Ok(Clone::Parent { child, pidfd }) => {
+            drop((failing, pidfd));
+            let Prepared { report, standard, grants, .. } = prepared;
+            // Only the reports stay open here: a pipe of the program's must end when the program lets go of it.
+            drop((standard, grants));
+            reap(child, &report, &executed)
+        }
+    }
+}
+
+/// Waits for everything that ends up without a parent, and leaves when the program has left: the kernel then ends all
+/// that is still alive in the namespace.
+fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd) -> ! {
+    let mut record = [0; crate::wire::RECORD_BYTES];
+    match rustix::io::read(executed, &mut record) {
+        // If nobody hears it, nobody waits for the program, and nobody would end it.
+        Ok(0) if rustix::io::write(report, &Record::Executed.to_bytes()).is_ok() => {}
+        // Passed on as it came; it is checked where it arrives.
+        Ok(length) if length > 0 => {
+            let _ = rustix::io::write(report, &record[..length]);
+            process::exit(SETUP_FAILED);
+        }
+        _ => process::exit(SETUP_FAILED),
+    }
+    let signals = SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]);
+    loop {
+        if let Ok(libc::SIGTERM) = process::wait_for_signal(&signals) {
+            // The polite end: everybody but us is asked.
+            let _ = rustix::process::kill_process_group(program, Signal::TERM);
+            continue;
+        }
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid != program {
+                continue;
+            }
+            let record = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => Record::Exited { code: u8::try_from(code).unwrap_or(u8::MAX) },
+                (_, Some(signal)) => Record::Signalled { signal: u8::try_from(signal).unwrap_or(u8::MAX) },
+                _ => continue,
+            };
+            send(report, record);
+            process::exit(0);
+        }
+    }
+}
+
+/// From a copy of pid 1 to the program. Each step takes something away for ever.
+fn become_program(prepared: &Prepared, failing: &OwnedFd) -> Result<Never, Failure> {
+    let Prepared { request, standard, filter, landlock_abi, .. } = prepared;
+    let at = |step| move |errno| (step, errno);
+    SignalSet::of(&[]).block_only().map_err(at(Step::Session))?;
+    process::reset_signal(libc::SIGPIPE);
+    rustix::process::setsid().map_err(at(Step::Session))?;
+    let directory = request.directory.as_c_str();
+    rustix::process::chdir(directory).map_err(at(Step::Directory))?;
+    limit(request.limits).map_err(at(Step::Limits))?;
+    inner_namespace().map_err(at(Step::InnerNamespace))?;
+    give_up_privileges().map_err(at(Step::Privileges))?;
+    restrict_files(request, *landlock_abi).map_err(at(Step::Landlock))?;
+    for (number, fd) in standard.iter().enumerate() {
+        put_at(fd, number).map_err(at(Step::Descriptors))?;
+    }
+    process::close_on_exec_from(3).map_err(at(Step::Descriptors))?;
+    // The failure pipe is needed until the very last; it closes itself when the program starts.
+    let _ = failing;
+    seccomp::install(filter).map_err(at(Step::Seccomp))?;
+    if request.program.is_empty() {
+        process::exit(0);
+    }
+    let arguments: Vec<&CStr> =
+        std::iter::once(&request.program).chain(&request.arguments).map(CString::as_c_str).collect();
+    let environment: Vec<&CStr> = request.environment.iter().map(CString::as_c_str).collect();
+    Err((Step::Execute, execve(&request.program, &arguments, &environment)))
+}
+
+fn limit(limits: Limits) -> Result<(), Errno> {
+    let set = |resource, value| {
+        rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+    };
+    // Zero would let a handler of the host's read a crashed program; at one byte the kernel starts none.
+    set(Resource::Core, 1)?;
+    set(Resource::Nice, 0)?;
+    set(Resource::Rtprio, 0)?;
+    set(Resource::Memlock, 0)?;
+    set(Resource::Msgqueue, 0)?;
+    set(Resource::Fsize, limits.file_bytes)?;
+    set(Resource::Nofile, limits.open_files)?;
+    set(Resource::Nproc, limits.processes)?;
+    set(Resource::Data, limits.memory_bytes_per_process)?;
+    // Pages that are only read count for no limit, but their tables take memory: one byte for each 512. Programs that
+    // reserve much more than they use, as Node does, need as much of it.
+    set(Resource::As, ADDRESSES_PER_BYTE * limits.memory_bytes_per_process)?;
+    set(Resource::Stack, STACK_BYTES)?;
+    // One more second before the signal that cannot be caught.
+    let cpu = Rlimit { current: Some(limits.cpu_seconds), maximum: Some(limits.cpu_seconds + 1) };
+    rustix::process::setrlimit(Resource::Cpu, cpu)
+}
+
+/// A user namespace below the one that owns the mounts: what was set up can no longer be changed from inside.
+fn inner_namespace() -> Result<(), Errno> {
+    // Changing the identity made /proc/self another's; the maps must be written by their owner.
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
+    process::unshare(libc::CLONE_NEWUSER)?;
+    let map = format!("{INSIDE_ID} {INSIDE_ID} 1\n");
+    for (name, content) in [("setgroups", "deny"), ("uid_map", map.as_str()), ("gid_map", map.as_str())] {
+        match write_to(&format!("/proc/self/{name}"), content) {
+            // Already denied in the namespace above.
+            Err(Errno::PERM) if name == "setgroups" => {}
+            written => written?,
+        }
+    }
+    Ok(())
+}
+
+fn give_up_privileges() -> Result<(), Errno> {
+    rustix::thread::set_no_new_privs(true)?;
+    let locked = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    rustix::thread::set_capabilities_secure_bits(locked)?;
+    for number in 0..CAPABILITIES_MAX {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            // Beyond the last one that this kernel knows.
+            Err(Errno::INVAL) => break,
+            removed => removed?,
+        }
+    }
+    rustix::thread::clear_ambient_capability_set()?;
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, none)?;
+    if rustix::thread::capabilities(None)? == none { Ok(()) } else { Err(Errno::PERM) }
+}
+
+/// The mounts say the same already; this is a second opinion, from another part of the kernel.
+fn restrict_files(request: &Request, abi: u32) -> Result<(), Errno> {
+    if abi == 0 {
+        return Ok(());
+    }
+    let rights = crate::landlock::Rights::of(abi);
+    let ruleset = landlock::create(rights.handled(), rights.size())?;
+    let add = |path: &CStr, allowed| {
+        let parent = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        landlock::add_path(&ruleset, &parent, allowed)
+    };
+    add(c"/", rights.read())?;
+    for writable in [c"/tmp", c"/dev/shm", c"/dev/null"] {
+        add(writable, if writable == c"/dev/null" { rights.write_file() } else { rights.write() })?;
+    }
+    for grant in request.grants.iter().filter(|grant| grant.access == crate::profile::Access::Write) {
+        let parent = rustix::fs::open(&grant.target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let is_directory = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&parent)?.st_mode).is_dir();
+        landlock::add_path(
+            &ruleset,
+            &parent,
+            if is_directory { rights.write() } else { rights.write_file() },
+        )?;
+    }
+    landlock::restrict_self(&ruleset)
+}
+
+/// Puts a copy of `fd` at one of the three standard numbers.
+fn put_at(fd: &OwnedFd, number: usize) -> Result<(), Errno> {
+    match number {
+        0 => rustix::stdio::dup2_stdin(fd),
+        1 => rustix::stdio::dup2_stdout(fd),
+        _ => rustix::stdio::dup2_stderr(fd),
+    }
+}
+
+fn die_with_parent() -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+}
+
+/// Whether a process has ended, without waiting for it.
+fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ended = [PollFd::new(process, PollFlags::IN)];
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut ended, Some(&now))).map(|count| count > 0)
+}
+
+/// Waits until the other end of the pipe is closed.
+fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
+    loop {
+        match rustix::io::read(pipe, &mut [0; 1]) {
+            Ok(0) => return Ok(()),
+            Ok(_) => return Err(Errno::PROTO),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn write_to(path: &str, content: &str) -> Result<(), Errno> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, content.as_bytes()).map(drop)
+}
+
+/// Nobody can be told if this fails; the host then sees a child that ended without a word, which is a failure too.
+pub(crate) fn send(to: &OwnedFd, record: Record) {
+    let to: BorrowedFd<'_> = to.as_fd();
+    let _ = rustix::io::write(to, &record.to_bytes());
+}
+
+/// The user and group that the program sees itself as.
+pub(crate) const INSIDE_ID: u32 = 1000;
+const SETUP_FAILED: i32 = 125;
+const CAPABILITIES_MAX: u32 = 64;
+const STACK_BYTES: u64 = 8 << 20;
+const ADDRESSES_PER_BYTE: u64 = 512;

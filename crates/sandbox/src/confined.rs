@@ -1,0 +1,244 @@
+//! A run, from its start to the empty sandbox.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use crate::launch::SandboxError;
+use crate::profile::{OnExcess, Profile};
+use crate::socket;
+use crate::wire::Record;
+
+/// A program that runs inside. Dropping it kills everything in it.
+#[derive(Debug)]
+pub struct Confined {
+    pidfd: OwnedFd,
+    report: OwnedFd,
+    input: Option<OwnedFd>,
+    output: Stream,
+    errors: Stream,
+    started: Instant,
+    wall: Duration,
+    grace: Duration,
+    on_excess: OnExcess,
+}
+
+/// How a run ended. It exists only when no process of it is left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How the program itself ended; `None` if it was killed before it could tell.
+    pub exit: Option<Exit>,
+    /// Why the sandbox was ended from outside, if it was.
+    pub killed: Option<Killed>,
+    /// Standard output, up to the cap.
+    pub output: Captured,
+    /// Standard error, up to the cap.
+    pub errors: Captured,
+    /// From the program's start to the empty sandbox.
+    pub elapsed: Duration,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(u8),
+    /// By this signal.
+    Signal(u8),
+}
+
+/// Why a run was ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Killed {
+    /// The deadline passed.
+    Deadline,
+    /// An output stream passed its cap.
+    Output,
+    /// The caller asked for it.
+    Cancelled,
+}
+
+/// What was read of one stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The first bytes.
+    pub bytes: Vec<u8>,
+    /// How many more there were that were read and dropped.
+    pub dropped: u64,
+}
+
+impl Confined {
+    pub(crate) fn new(pidfd: OwnedFd, report: OwnedFd, pipes: [OwnedFd; 3], profile: &Profile) -> Self {
+        let [input, output, errors] = pipes;
+        let bytes_max = profile.output_bytes_max;
+        Self {
+            pidfd,
+            report,
+            input: Some(input),
+            output: Stream::new(output, bytes_max),
+            errors: Stream::new(errors, bytes_max),
+            started: Instant::now(),
+            wall: profile.wall,
+            grace: profile.grace,
+            on_excess: profile.on_excess,
+        }
+    }
+
+    /// The program's standard input; dropping it is the end of input. `None` the second time.
+    pub fn take_input(&mut self) -> Option<OwnedFd> {
+        self.input.take()
+    }
+
+    /// Waits until the sandbox is empty, reading output meanwhile; kills it when its time is over.
+    ///
+    /// `is_cancelled` is asked at least every 50 ms.
+    ///
+    /// # Errors
+    /// [`SandboxError::LauncherGone`] if the launcher died; its children died with it.
+    pub fn wait(mut self, is_cancelled: &dyn Fn() -> bool) -> Result<Outcome, SandboxError> {
+        drop(self.input.take());
+        let (mut exit, mut killed, mut kill_at) = (None, None, None);
+        loop {
+            let now = Instant::now();
+            if killed.is_none() {
+                killed = self.reason_to_kill(now, is_cancelled);
+                if killed.is_some() {
+                    self.ask_to_leave();
+                    kill_at = Some(now + self.grace);
+                }
+            }
+            if kill_at.is_some_and(|at| now >= at) {
+                self.kill();
+                kill_at = None;
+            }
+            match self.step(kill_at)? {
+                Some(Record::Exited { code }) => exit = Some(Exit::Code(code)),
+                Some(Record::Signalled { signal }) => exit = Some(Exit::Signal(signal)),
+                Some(Record::Empty) => return Ok(self.finish(exit, killed)),
+                Some(_) => return Err(SandboxError::LauncherGone),
+                None => {}
+            }
+        }
+    }
+
+    fn reason_to_kill(&self, now: Instant, is_cancelled: &dyn Fn() -> bool) -> Option<Killed> {
+        let excess = self.output.captured.dropped > 0 || self.errors.captured.dropped > 0;
+        match () {
+            () if excess && self.on_excess == OnExcess::Fail => Some(Killed::Output),
+            () if now.duration_since(self.started) >= self.wall => Some(Killed::Deadline),
+            () if is_cancelled() => Some(Killed::Cancelled),
+            () => None,
+        }
+    }
+
+    /// Waits a moment for output or a record.
+    fn step(&mut self, kill_at: Option<Instant>) -> Result<Option<Record>, SandboxError> {
+        let now = Instant::now();
+        let until = kill_at.unwrap_or(self.started + self.wall);
+        let patience = until.saturating_duration_since(now).min(LOOK_UP).max(Duration::from_millis(1));
+        let (report_ready, ready) = {
+            let mut waiting = vec![PollFd::new(&self.report, PollFlags::IN)];
+            let streams = [&self.output, &self.errors];
+            waiting.extend(
+                streams
+                    .iter()
+                    .filter_map(|stream| stream.pipe.as_ref())
+                    .map(|pipe| PollFd::new(pipe, PollFlags::IN)),
+            );
+            match poll(&mut waiting, Some(&timespec(patience))) {
+                Err(Errno::INTR) => return Ok(None),
+                polled => polled.map_err(SandboxError::Host)?,
+            };
+            (!waiting[0].revents().is_empty(), waiting[1..].iter().any(|fd| !fd.revents().is_empty()))
+        };
+        if ready {
+            self.output.read_ready();
+            self.errors.read_ready();
+        }
+        if !report_ready {
+            return Ok(None);
+        }
+        match socket::receive_record(&self.report) {
+            Ok(Some((record, _))) => Ok(Some(record)),
+            _ => Err(SandboxError::LauncherGone),
+        }
+    }
+
+    /// Nobody is left who could write: what is in the pipes is all there is.
+    fn finish(mut self, exit: Option<Exit>, killed: Option<Killed>) -> Outcome {
+        self.output.read_ready();
+        self.errors.read_ready();
+        let late = self.on_excess == OnExcess::Fail
+            && (self.output.captured.dropped + self.errors.captured.dropped) > 0;
+        Outcome {
+            exit,
+            killed: killed.or(late.then_some(Killed::Output)),
+            output: std::mem::take(&mut self.output.captured),
+            errors: std::mem::take(&mut self.errors.captured),
+            elapsed: self.started.elapsed(),
+        }
+    }
+
+    fn ask_to_leave(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::TERM);
+    }
+
+    fn kill(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// One output pipe of a run.
+#[derive(Debug)]
+struct Stream {
+    pipe: Option<OwnedFd>,
+    captured: Captured,
+    bytes_max: usize,
+}
+
+impl Stream {
+    fn new(pipe: OwnedFd, bytes_max: usize) -> Self {
+        // Without blocking, so that reading stops where the pipe is empty and not where its last writer lets go.
+        let _ = rustix::io::ioctl_fionbio(&pipe, true);
+        Self { pipe: Some(pipe), captured: Captured::default(), bytes_max }
+    }
+
+    fn read_ready(&mut self) {
+        let Some(pipe) = &self.pipe else { return };
+        let mut buffer = [0; 16 << 10];
+        for _ in 0..READS_AT_ONCE {
+            match rustix::io::read(pipe, &mut buffer) {
+                Ok(0) => {
+                    self.pipe = None;
+                    return;
+                }
+                Ok(length) => {
+                    let room = self.bytes_max.saturating_sub(self.captured.bytes.len()).min(length);
+                    self.captured.bytes.extend_from_slice(&buffer[..room]);
+                    self.captured.dropped += (length - room) as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+const LOOK_UP: Duration = Duration::from_millis(50);
+const READS_AT_ONCE: usize = 64;

@@ -1,0 +1,68 @@
+//! Which Landlock rights there are, by the kernel's version.
+
+use crate::sys::landlock::Handled;
+
+/// The rights that one version of Landlock knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rights {
+    abi: u32,
+    files: u64,
+}
+
+impl Rights {
+    pub(crate) fn of(abi: u32) -> Self {
+        let bits = match abi {
+            0 => 0,
+            1 => 13,
+            2 => 14,
+            3 | 4 => 15,
+            // From version 9 on there is one more, for connecting to sockets by path.
+            5..=8 => 16,
+            _ => 17,
+        };
+        Self { abi, files: (1 << bits) - 1 }
+    }
+
+    /// Everything this version can take charge of: files, TCP, signals and abstract sockets.
+    pub(crate) fn handled(self) -> Handled {
+        Handled {
+            files: self.files,
+            network: if self.abi >= 4 { 0b11 } else { 0 },
+            scopes: if self.abi >= 6 { 0b11 } else { 0 },
+        }
+    }
+
+    /// Bytes of the structure that this version knows.
+    pub(crate) fn size(self) -> usize {
+        match self.abi {
+            0..=3 => 8,
+            4 | 5 => 16,
+            _ => 24,
+        }
+    }
+
+    pub(crate) fn read(self) -> u64 {
+        (EXECUTE | READ_FILE | READ_DIR | self.ioctl()) & self.files
+    }
+
+    pub(crate) fn write(self) -> u64 {
+        self.files & !EXECUTE & !(MAKE_CHAR | MAKE_BLOCK)
+    }
+
+    pub(crate) fn write_file(self) -> u64 {
+        (WRITE_FILE | READ_FILE | TRUNCATE | self.ioctl()) & self.files
+    }
+
+    fn ioctl(self) -> u64 {
+        if self.abi >= 5 { IOCTL_DEVICE } else { 0 }
+    }
+}
+
+const EXECUTE: u64 = 1;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const MAKE_CHAR: u64 = 1 << 6;
+const MAKE_BLOCK: u64 = 1 << 11;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEVICE: u64 = 1 << 15;

@@ -1,0 +1,302 @@
+//! The host's side: a launcher, and runs of it.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use crate::confined::{Confined, Exit, Outcome, timespec};
+use crate::enforcement::Enforcement;
+use crate::profile::Profile;
+use crate::socket;
+use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
+
+/// A launcher process, alive as long as this value.
+///
+/// # Authority
+/// Starts processes, each confined as its [`Profile`] says. Opens only what profiles grant and the system's programs.
+#[derive(Debug)]
+pub struct Sandbox {
+    socket: OwnedFd,
+    process: Mutex<Child>,
+    enforcement: Enforcement,
+}
+
+/// Why nothing runs.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// The launcher could not be started.
+    Launcher(io::Error),
+    /// The launcher is gone.
+    LauncherGone,
+    /// The request is larger than 1 MiB.
+    RequestTooLarge,
+    /// This machine cannot confine a child: this step fails for every one.
+    Unavailable {
+        /// The step.
+        step: Step,
+        /// What the kernel said.
+        errno: i32,
+    },
+    /// The machine has less than the profile's floor.
+    BelowFloor {
+        /// What it has.
+        level: crate::Level,
+        /// What was asked for.
+        floor: crate::Level,
+    },
+    /// A step of the set-up failed; the program never ran.
+    SetUp {
+        /// The step.
+        step: Step,
+        /// What the kernel said.
+        errno: i32,
+    },
+    /// The host could not do its part.
+    Host(Errno),
+}
+
+impl Sandbox {
+    /// Starts a launcher by executing this very program again, which must call
+    /// [`helper::dispatch`](crate::helper::dispatch) first thing in `main`.
+    ///
+    /// # Errors
+    /// [`SandboxError::Launcher`].
+    pub fn start() -> Result<Self, SandboxError> {
+        Self::start_with(Path::new("/proc/self/exe"))
+    }
+
+    /// Starts a launcher from another program that calls [`helper::dispatch`](crate::helper::dispatch).
+    ///
+    /// # Errors
+    /// [`SandboxError::Launcher`].
+    pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(host)?;
+        let mut process = Command::new(PathBuf::from(helper))
+            // Children can read this, and need not know where programs of the host are.
+            .arg0("fumehood-launcher")
+            .arg(crate::helper::LAUNCHER_ARGUMENT)
+            .env_clear()
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(SandboxError::Launcher)?;
+        let unavailable = |(step, errno)| SandboxError::Unavailable { step, errno };
+        let hello = await_hello(&ours).and_then(|hello| hello.ready.map_err(unavailable).map(|()| hello));
+        let hello = match hello {
+            Ok(hello) => hello,
+            Err(error) => {
+                // It may be another program, which does not leave by itself.
+                let _ = process.kill();
+                let _ = process.wait();
+                return Err(error);
+            }
+        };
+        let sandbox =
+            Self { socket: ours, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
+        // By doing: every step of a launch, with a child that leaves instead of executing a program.
+        match sandbox.begin(&Profile::probe(), PROBE_TIME_MAX).and_then(|probe| probe.wait(&|| false)) {
+            Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
+            Ok(_) => Err(SandboxError::LauncherGone),
+            Err(SandboxError::SetUp { step, errno }) => Err(SandboxError::Unavailable { step, errno }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends the launcher as the kernel would that is out of memory.
+    pub(crate) fn kill_launcher(&self) {
+        if let Ok(mut process) = self.process.lock() {
+            let _ = process.kill();
+        }
+    }
+
+    /// What confines every child of this launcher.
+    pub fn enforcement(&self) -> &Enforcement {
+        &self.enforcement
+    }
+
+    /// Starts a program and returns when it runs. Standard input is empty unless bytes are written to
+    /// [`Confined::take_input`].
+    ///
+    /// # Errors
+    /// [`SandboxError`]; nothing runs then.
+    pub fn spawn(&self, profile: &Profile) -> Result<Confined, SandboxError> {
+        if self.enforcement.level() < profile.floor {
+            return Err(SandboxError::BelowFloor { level: self.enforcement.level(), floor: profile.floor });
+        }
+        self.begin(profile, SET_UP_TIME_MAX)
+    }
+
+    pub(crate) fn begin(&self, profile: &Profile, patience: Duration) -> Result<Confined, SandboxError> {
+        let request = request_memory(profile)?;
+        let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(host);
+        let ((child_input, input), (output, child_output), (errors, child_errors)) =
+            (pipe()?, pipe()?, pipe()?);
+        let (report, child_report) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(host)?;
+        let fds = [&request, &child_input, &child_output, &child_errors, &child_report].map(|fd| fd.as_fd());
+        socket::send(&self.socket, &fds).map_err(|_| SandboxError::LauncherGone)?;
+        drop((request, child_input, child_output, child_errors, child_report));
+        let pidfd = await_start(&report, patience)?;
+        Ok(Confined::new(pidfd, report, [input, output, errors], profile))
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        // The launcher leaves when its socket closes, and takes its children along; this only collects it.
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        if let Ok(process) = self.process.get_mut() {
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Waits for the record that says that the program runs. If that does not come, nothing will run.
+fn await_start(report: &OwnedFd, patience: Duration) -> Result<OwnedFd, SandboxError> {
+    let mut pidfd = None;
+    let error = loop {
+        match next_record(report, patience) {
+            Ok((Record::Cloned, Some(fd))) => pidfd = Some(fd),
+            Ok((Record::Executed, _)) => match pidfd {
+                Some(pidfd) => return Ok(pidfd),
+                None => break SandboxError::LauncherGone,
+            },
+            Ok((Record::Failed { step, errno }, _)) => break SandboxError::SetUp { step, errno },
+            Ok(_) => break SandboxError::LauncherGone,
+            Err(error) => break error,
+        }
+    };
+    give_up(report, pidfd);
+    Err(error)
+}
+
+/// Ends a child that is being set up. From here on nobody can report, and who fails to report ends the child too; what
+/// was reported before may hold its process descriptor.
+fn give_up(report: &OwnedFd, mut pidfd: Option<OwnedFd>) {
+    let _ = rustix::net::shutdown(report, rustix::net::Shutdown::Both);
+    while let Ok(Some((_, fd))) = socket::receive_record(report) {
+        pidfd = pidfd.or(fd);
+    }
+    if let Some(pidfd) = pidfd {
+        let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
+    }
+}
+
+fn await_hello(socket: &OwnedFd) -> Result<Hello, SandboxError> {
+    let mut waiting = [PollFd::new(socket, PollFlags::IN)];
+    let mut bytes = [0; HELLO_BYTES];
+    match poll(&mut waiting, Some(&timespec(PROBE_TIME_MAX))) {
+        Ok(1) => {
+            let length = socket::receive_plain(socket, &mut bytes).map_err(host)?;
+            Hello::from_bytes(&bytes[..length]).ok_or(SandboxError::LauncherGone)
+        }
+        _ => Err(SandboxError::LauncherGone),
+    }
+}
+
+fn next_record(report: &OwnedFd, patience: Duration) -> Result<(Record, Option<OwnedFd>), SandboxError> {
+    let mut waiting = [PollFd::new(report, PollFlags::IN)];
+    match rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&timespec(patience)))) {
+        Ok(0) => Err(SandboxError::LauncherGone),
+        Err(errno) => Err(SandboxError::Host(errno)),
+        Ok(_) => socket::receive_record(report).ok().flatten().ok_or(SandboxError::LauncherGone),
+    }
+}
+
+/// The request in memory that can no longer change.
+fn request_memory(profile: &Profile) -> Result<OwnedFd, SandboxError> {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    let request = Request {
+        program: profile.program.clone(),
+        arguments: profile.arguments.clone(),
+        environment: profile.environment.clone(),
+        directory: profile.directory.clone(),
+        grants: profile.grants.clone(),
+        limits: profile.limits,
+    };
+    let bytes = request.to_bytes();
+    if bytes.len() > REQUEST_BYTES_MAX {
+        return Err(SandboxError::RequestTooLarge);
+    }
+    let memory = memfd_create(c"request", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map_err(host)?;
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        let written = rustix::io::write(&memory, rest).map_err(host)?;
+        rest = &rest[written..];
+    }
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    fcntl_add_seals(&memory, seals).map_err(host)?;
+    Ok(memory)
+}
+
+fn host(errno: Errno) -> SandboxError {
+    SandboxError::Host(errno)
+}
+
+impl std::fmt::Display for SandboxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Launcher(error) => write!(f, "the launcher could not be started: {error}"),
+            Self::LauncherGone => f.write_str("the launcher is gone"),
+            Self::RequestTooLarge => f.write_str("arguments, environment and grants are larger than 1 MiB"),
+            Self::Unavailable { step, errno } => {
+                let reason = io::Error::from_raw_os_error(*errno);
+                write!(
+                    f,
+                    "this machine cannot confine a program: {} failed: {reason}; {}",
+                    step.as_str(),
+                    remedy(*step, *errno)
+                )
+            }
+            Self::BelowFloor { level, floor } => {
+                write!(f, "this machine confines at level {level}, and {floor} was asked for")
+            }
+            Self::SetUp { step, errno } => {
+                write!(f, "{} failed: {}", step.as_str(), io::Error::from_raw_os_error(*errno))
+            }
+            Self::Host(errno) => write!(f, "the host could not prepare a run: {errno}"),
+        }
+    }
+}
+
+/// What the person who owns the machine can do about it.
+fn remedy(step: Step, errno: i32) -> &'static str {
+    match (step, errno) {
+        (Step::LauncherNamespace | Step::Clone, libc::ENOSPC) => {
+            "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
+        }
+        (Step::LauncherNamespace | Step::Clone, libc::ENOSYS) => {
+            "this kernel or outer sandbox knows no namespaces"
+        }
+        (Step::LauncherNamespace | Step::Clone, _) => {
+            "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
+        }
+        (Step::Proc, libc::EPERM) => {
+            "the container masks parts of /proc, and the kernel then gives no fresh one: unmask it (systempaths=unconfined)"
+        }
+        // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
+        (Step::MapIds | Step::HostName | Step::Propagation | Step::Root, libc::EPERM | libc::EACCES) => {
+            "user namespaces have no rights here, as with Ubuntu's AppArmor rule: add an AppArmor profile for this program that allows userns"
+        }
+        _ => "see `fumehood doctor`",
+    }
+}
+
+impl std::error::Error for SandboxError {}
+
+const SET_UP_TIME_MAX: Duration = Duration::from_secs(10);
+/// A probe takes a few milliseconds; the rest is for a machine that is busy with something else.
+const PROBE_TIME_MAX: Duration = Duration::from_secs(10);

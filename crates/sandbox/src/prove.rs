@@ -1,0 +1,202 @@
+//! The attack list, and trying it on this machine.
+//!
+//! An attack is code of this program, run twice: outside, where it must succeed or it would prove nothing, and in the
+//! sandbox, where it must not. What counts is what the host can see afterwards, and only then the attack's own words.
+
+mod calls;
+mod deaths;
+mod files;
+mod hosts;
+mod kernel;
+mod lifetime;
+mod memory;
+mod network;
+pub(crate) mod payload;
+mod processes;
+mod resources;
+mod scene;
+mod stage;
+mod trial;
+mod writes;
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use crate::{Level, Sandbox};
+use scene::Payload;
+use trial::{Control, Expected, HostTrial};
+
+/// One way out of a sandbox, or around a limit.
+#[derive(Debug)]
+pub struct Attack {
+    /// A short name in kebab-case.
+    pub name: &'static str,
+    /// What is tried.
+    pub what: &'static str,
+    /// Where it was seen: a CVE, `repository#issue`, or `general`.
+    pub seen: &'static str,
+    /// What holds it off.
+    pub met: &'static str,
+    how: How,
+    control: Control,
+    expected: Expected,
+    /// The host sees what the attack does; seen outside, it must not be seen after the run inside.
+    leaves_traces: bool,
+    /// Not every machine has what is attacked.
+    may_be_missing: bool,
+    /// The weakest level that promises to hold it off.
+    from_level: Level,
+    wall_millis: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Payload(Payload),
+    Host(HostTrial),
+}
+
+/// What came of one attack.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// The attack.
+    pub attack: &'static Attack,
+    /// Whether the sandbox held.
+    pub verdict: Verdict,
+    /// What was seen when it ran outside, where it must succeed.
+    pub outside: String,
+    /// What was seen when it ran in the sandbox.
+    pub inside: String,
+}
+
+/// Whether the sandbox held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It did.
+    Held,
+    /// It did not, or the attack could not be shown to work at all; this is why.
+    Broken(String),
+    /// This machine has nothing to attack, or does not arm the cap; the attack was not run inside.
+    NotRun(String),
+}
+
+/// How many attacks ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Held off.
+    pub held: usize,
+    /// Not held off, or not shown to be.
+    pub broken: usize,
+    /// Not enforced, not run.
+    pub not_run: usize,
+}
+
+/// Every attack, in the order in which they run.
+pub fn attacks() -> &'static [Attack] {
+    static ALL: LazyLock<Vec<Attack>> = LazyLock::new(|| {
+        let lists = [
+            files::attacks(),
+            writes::attacks(),
+            processes::attacks(),
+            kernel::attacks(),
+            calls::attacks(),
+            network::attacks(),
+            memory::attacks(),
+            resources::attacks(),
+            lifetime::attacks(),
+            hosts::attacks(),
+            deaths::attacks(),
+        ];
+        lists.into_iter().flatten().collect()
+    });
+    &ALL
+}
+
+/// Tries every attack on this machine, one after the other, and tells of each.
+///
+/// This very program runs inside as the attacker, so it must call [`helper::dispatch`](crate::helper::dispatch) first
+/// thing in `main`.
+///
+/// # Authority
+/// Makes folders under the temporary folder and removes them, starts processes, listens on loopback. Attacks that could
+/// hurt the machine are bounded outside.
+pub fn prove(sandbox: &Sandbox, report: &mut dyn FnMut(&Proof)) -> Summary {
+    // The link is resolved here: inside, and for the other processes, it would be another program's.
+    let program = std::env::current_exe().unwrap_or_default();
+    let mut summary = Summary::default();
+    for attack in attacks() {
+        let proof = prove_one(sandbox, &program, attack);
+        match proof.verdict {
+            Verdict::Held => summary.held += 1,
+            Verdict::Broken(_) => summary.broken += 1,
+            Verdict::NotRun(_) => summary.not_run += 1,
+        }
+        report(&proof);
+    }
+    summary
+}
+
+/// Tries one attack. `program` is one that calls [`helper::dispatch`](crate::helper::dispatch).
+///
+/// # Authority
+/// As [`prove`].
+pub fn prove_one(sandbox: &Sandbox, program: &Path, attack: &'static Attack) -> Proof {
+    trial::run(sandbox, program, attack)
+}
+
+impl Attack {
+    fn new(name: &'static str, what: &'static str, seen: &'static str, payload: Payload) -> Self {
+        Self::with(name, what, seen, How::Payload(payload))
+    }
+
+    /// An attack that the host takes part in.
+    fn host(name: &'static str, what: &'static str, seen: &'static str, trial: HostTrial) -> Self {
+        Self::with(name, what, seen, How::Host(trial))
+    }
+
+    fn with(name: &'static str, what: &'static str, seen: &'static str, how: How) -> Self {
+        Self {
+            name,
+            what,
+            seen,
+            met: "",
+            how,
+            control: Control::Plain,
+            expected: Expected::Refused,
+            leaves_traces: false,
+            may_be_missing: false,
+            from_level: Level::Namespaces,
+            wall_millis: WALL_MILLIS,
+        }
+    }
+
+    fn met(self, met: &'static str) -> Self {
+        Self { met, ..self }
+    }
+
+    fn leaves_traces(self) -> Self {
+        Self { leaves_traces: true, ..self }
+    }
+
+    fn may_be_missing(self) -> Self {
+        Self { may_be_missing: true, ..self }
+    }
+
+    fn promised_from(self, from_level: Level) -> Self {
+        Self { from_level, ..self }
+    }
+
+    /// Outside, it runs as root of namespaces of its own: anyone's call would fail otherwise, and show nothing.
+    fn in_namespaces(self) -> Self {
+        Self { control: Control::Namespaces, ..self }
+    }
+
+    fn expect(self, expected: Expected) -> Self {
+        Self { expected, ..self }
+    }
+
+    fn wall_millis(self, wall_millis: u64) -> Self {
+        Self { wall_millis, ..self }
+    }
+}
+
+const WALL_MILLIS: u64 = 20_000;

@@ -1,0 +1,347 @@
+//! Attacks that live on when whoever should end them dies, or is hit by what was meant for them.
+
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use super::Attack;
+use super::payload::command;
+use super::scene::Scene;
+use super::stage::{Stage, processes_with};
+use super::trial::{HostTrial, LIMITS, Prover, Seen, text};
+use crate::{Access, Killed, Profile, ProfileBuilder, Sandbox, SandboxError};
+
+pub(crate) fn attacks() -> Vec<Attack> {
+    let on = |name, what, seen, trial, payload| Attack::host(name, what, seen, HostTrial { trial, payload });
+    vec![
+        on(
+            "cancelled-run",
+            "is cancelled and ignores it",
+            "openai/codex#20925, QwenLM/qwen-code#11272",
+            cancelled,
+            |_| Ok(ignore_and_sleep()),
+        )
+        .met("polite signal, grace, then pid 1 of the namespace is killed"),
+        on("dropped-run", "is forgotten by its host", "general", dropped, |_| Ok(sleep_long()))
+            .met("a run that nobody holds is killed"),
+        on(
+            "slow-set-up",
+            "is set up so slowly that the host gives up, and starts all the same",
+            "general",
+            slow_set_up,
+            |_| Ok(sleep_long()),
+        )
+        .met("who gives up is not heard any more: the launcher kills a child that nobody asks for, and pid 1 leaves"),
+        on("host-dies", "lives on when its host is killed", "general", host_dies, |_| {
+            Ok(sleep_long())
+        })
+        .met("the launcher ends with its host's socket, and pid 1 with the launcher"),
+        on(
+            "host-dies-at-any-moment",
+            "lives on when its host is killed while it is set up",
+            "general",
+            host_dies_early,
+            |_| Ok(sleep_long()),
+        )
+        .met("each child makes sure that its launcher lives after it asked to die with it"),
+        on("launcher-dies", "lives on when the launcher is killed", "general", launcher_dies, |_| {
+            Ok(sleep_long())
+        })
+        .met("pid 1 dies with the launcher"),
+        on(
+            "interrupted-terminal",
+            "is hit by the interrupt that was meant for its host",
+            "general",
+            interrupted,
+            |_| Ok(sleep_long()),
+        )
+        .met("the launcher is in a session of its own"),
+        on(
+            "ignored-children",
+            "is started by a host that ignores the ends of its children",
+            "general",
+            ignored_children,
+            |_| Ok(sleep_long()),
+        )
+        .met("the launcher takes the signals' defaults back"),
+        on(
+            "leftovers",
+            "leaves descriptors, processes or mounts with the host after many runs",
+            "general",
+            leftovers,
+            |_| Ok(sleep_long()),
+        )
+        .met("each run owns what it opened"),
+    ]
+}
+
+fn ignore_and_sleep() -> String {
+    crate::sys::attack::ignore_signal(libc::SIGTERM);
+    sleep_long()
+}
+
+fn sleep_long() -> String {
+    std::thread::sleep(Duration::from_secs(10));
+    "slept".to_owned()
+}
+
+/// Waits until a process with this marker is there, or until none is.
+fn await_processes(marker: &str, there: bool) -> Result<usize, String> {
+    let started = Instant::now();
+    loop {
+        let count = processes_with(marker).len();
+        if (count > 0) == there {
+            return Ok(count);
+        }
+        if started.elapsed() > PATIENCE {
+            return Err(format!("after {PATIENCE:?} there are {count} processes"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn cancelled(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let run = prover.sandbox.spawn(&prover.profile(&stage).build().map_err(text)?).map_err(text)?;
+    let before = await_processes(&stage.marker, true)?;
+    let started = Instant::now();
+    let outcome = run.wait(&|| started.elapsed() > Duration::from_millis(150)).map_err(text)?;
+    let left = processes_with(&stage.marker).len();
+    if outcome.killed != Some(Killed::Cancelled) || left > 0 {
+        return Err(format!("{:?}, {left} left", outcome.killed));
+    }
+    Ok(Seen {
+        outside: format!("the host saw {before} processes"),
+        inside: "cancelled, and none is left".to_owned(),
+    })
+}
+
+fn dropped(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let run = prover.sandbox.spawn(&prover.profile(&stage).build().map_err(text)?).map_err(text)?;
+    let before = await_processes(&stage.marker, true)?;
+    drop(run);
+    await_processes(&stage.marker, false)?;
+    Ok(Seen { outside: format!("the host saw {before} processes"), inside: "none is left".to_owned() })
+}
+
+fn slow_set_up(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let profile = prover.profile(&stage).build().map_err(text)?;
+    let (mut started, mut given_up) = (0, 0);
+    for quarters in 0..4 * MOMENTS {
+        match prover.sandbox.begin(&profile, Duration::from_micros(quarters * 250)) {
+            Ok(_) => started += 1,
+            Err(_) => given_up += 1,
+        }
+        await_processes(&stage.marker, false)
+            .map_err(|why| format!("given up after {} µs: {why}", quarters * 250))?;
+        // Should one start late, it must not be seen either.
+        std::thread::sleep(Duration::from_millis(10));
+        await_processes(&stage.marker, false)?;
+    }
+    Ok(Seen {
+        outside: format!("{started} were started and dropped"),
+        inside: format!("{given_up} were given up, and none is left"),
+    })
+}
+
+fn launcher_dies(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let sandbox = Sandbox::start_with(prover.program).map_err(text)?;
+    let run = sandbox.spawn(&prover.profile(&stage).build().map_err(text)?).map_err(text)?;
+    let before = await_processes(&stage.marker, true)?;
+    sandbox.kill_launcher();
+    await_processes(&stage.marker, false)?;
+    match run.wait(&|| false) {
+        Err(SandboxError::LauncherGone) => {}
+        other => return Err(format!("the host was told {other:?}")),
+    }
+    Ok(Seen {
+        outside: format!("the host saw {before} processes"),
+        inside: "none is left, and the host was told".to_owned(),
+    })
+}
+
+/// A host of its own, which can be killed.
+fn other_host(prover: &Prover<'_>, stage: &Stage, task: &str) -> Result<Child, String> {
+    let scene = Scene::new("host")
+        .with("task", task)
+        .with("marker", &stage.marker)
+        .with("program", prover.program.display());
+    let mut host = command(prover.program, &scene);
+    host.process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(text)
+}
+
+fn kill(host: &mut Child) -> Result<(), String> {
+    host.kill().map_err(text)?;
+    host.wait().map_err(text).map(drop)
+}
+
+/// What a host says until it ends, or until its first line.
+fn heard(host: &mut Child, until: Option<u8>) -> Result<String, String> {
+    let mut output = host.stdout.take().ok_or("no output")?;
+    let mut all = Vec::new();
+    let mut byte = [0];
+    while output.read(&mut byte).map_err(text)? == 1 && Some(byte[0]) != until {
+        all.extend(byte);
+    }
+    Ok(String::from_utf8_lossy(&all).into_owned())
+}
+
+fn host_dies(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let mut host = other_host(prover, &stage, "run")?;
+    let said = heard(&mut host, Some(b'\n'))?;
+    let before = processes_with(&stage.marker).len();
+    kill(&mut host)?;
+    await_processes(&stage.marker, false)?;
+    if said != "running" || before < 2 {
+        return Err(format!("the host said {said:?} and there were {before} processes"));
+    }
+    Ok(Seen { outside: format!("{before} processes were there"), inside: "none is left".to_owned() })
+}
+
+fn host_dies_early(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let mut most = 0;
+    for millis in 0..MOMENTS {
+        let mut host = other_host(prover, &stage, "run")?;
+        std::thread::sleep(Duration::from_millis(millis * 2));
+        most = most.max(processes_with(&stage.marker).len());
+        kill(&mut host)?;
+        await_processes(&stage.marker, false)
+            .map_err(|why| format!("killed after {} ms: {why}", millis * 2))?;
+    }
+    Ok(Seen {
+        outside: format!("up to {most} processes were there"),
+        inside: format!("killed at {MOMENTS} moments, none is left"),
+    })
+}
+
+fn interrupted(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let mut host = other_host(prover, &stage, "interrupted")?;
+    await_processes(&stage.marker, true)?;
+    std::thread::sleep(Duration::from_millis(250));
+    let group = i32::try_from(host.id()).ok().and_then(Pid::from_raw).ok_or("no pid")?;
+    rustix::process::kill_process_group(group, Signal::INT).map_err(text)?;
+    let said = heard(&mut host, None)?;
+    host.wait().map_err(text)?;
+    if !said.contains("Some(Code(0)) None") {
+        return Err(format!("the host said {said:?}"));
+    }
+    Ok(Seen {
+        outside: "the host was interrupted and went on".to_owned(),
+        inside: "so did the run".to_owned(),
+    })
+}
+
+fn ignored_children(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let mut host = other_host(prover, &stage, "ignores-children")?;
+    let said = heard(&mut host, None)?;
+    host.wait().map_err(text)?;
+    if !said.contains("Some(Code(0)) None") {
+        return Err(format!("the host said {said:?}"));
+    }
+    Ok(Seen {
+        outside: "the host ignores its children's ends".to_owned(),
+        inside: said.trim().replace('\n', " "),
+    })
+}
+
+fn leftovers(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let mut host = other_host(prover, &stage, "many")?;
+    let said = heard(&mut host, None)?;
+    host.wait().map_err(text)?;
+    let counts: Vec<&str> = said.lines().collect();
+    match counts[..] {
+        [before, after] if before == after => {
+            Ok(Seen { outside: before.to_owned(), inside: after.to_owned() })
+        }
+        _ => Err(format!("before and after: {said:?}")),
+    }
+}
+
+/// The other host's own program.
+pub(crate) fn host(scene: &Scene) {
+    match scene.text("task") {
+        "interrupted" => crate::sys::attack::survive_signal(libc::SIGINT),
+        "ignores-children" => crate::sys::attack::ignore_signal(libc::SIGCHLD),
+        _ => {}
+    }
+    let sandbox = match Sandbox::start() {
+        Ok(sandbox) => sandbox,
+        Err(error) => return println!("{error}"),
+    };
+    let run = |millis: u64| {
+        let sleeper = Scene::new("sleeper").with("millis", millis).with("marker", scene.text("marker"));
+        let profile = Profile::builder("/payload", LIMITS, Duration::from_secs(10))
+            .grant(scene.path("program"), "/payload", Access::Read)
+            .floor(sandbox.enforcement().level())
+            .argument(crate::helper::ATTACK_ARGUMENT);
+        let profile = sleeper.to_arguments().iter().fold(profile, ProfileBuilder::argument).build();
+        profile.map_err(text).and_then(|profile| sandbox.spawn(&profile).map_err(text))
+    };
+    let end = |millis| run(millis).and_then(|run| run.wait(&|| false).map_err(text));
+    let tell = |millis| match end(millis) {
+        Ok(outcome) => println!("{:?} {:?}", outcome.exit, outcome.killed),
+        Err(error) => println!("{error}"),
+    };
+    match scene.text("task") {
+        "run" => {
+            let run = run(10_000);
+            println!("{}", if run.is_ok() { "running" } else { "not running" });
+            std::thread::sleep(Duration::from_secs(10));
+        }
+        "interrupted" => tell(600),
+        "ignores-children" => tell(1),
+        _ => {
+            let _ = end(1);
+            // The launcher tells that a run is over before it puts its own things away.
+            std::thread::sleep(Duration::from_millis(100));
+            println!("{}", holdings());
+            for _ in 0..30 {
+                let _ = end(1);
+                // One that is no launcher must not stay behind as a dead child.
+                let _ = Sandbox::start_with(std::path::Path::new("/bin/true"));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            println!("{}", holdings());
+        }
+    }
+}
+
+/// How much this process and its children hold of what could be left over.
+fn holdings() -> String {
+    let count = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
+    let children = std::fs::read_to_string("/proc/self/task/self/children")
+        .or_else(|_| std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())))
+        .unwrap_or_default();
+    let own = format!("{} descriptors", count("/proc/self/fd"));
+    let launchers = children.split_whitespace().map(|child| {
+        let below =
+            std::fs::read_to_string(format!("/proc/{child}/task/{child}/children")).unwrap_or_default();
+        let mounts = std::fs::read_to_string(format!("/proc/{child}/mountinfo")).unwrap_or_default();
+        format!(
+            "a launcher with {} descriptors, {} children, {} mounts",
+            count(&format!("/proc/{child}/fd")),
+            below.split_whitespace().count(),
+            mounts.lines().count(),
+        )
+    });
+    std::iter::once(own).chain(launchers).collect::<Vec<_>>().join(", ")
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+const MOMENTS: u64 = 20;

@@ -1,0 +1,174 @@
+//! Reaching other processes, and learning what they were told.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::Attack;
+use super::scene::{Answer, Refusal, Scene, any, found};
+use super::stage::RENICED;
+
+pub(crate) fn attacks() -> Vec<Attack> {
+    vec![
+        Attack::new("signal-a-host-process", "kills a process of the host by its pid", "general", |scene| {
+            Ok(rustix::process::kill_process(scene.pid("bystander")?, Signal::KILL)
+                .map(|()| "killed".to_owned())?)
+        })
+        .leaves_traces()
+        .met(PIDS),
+        Attack::new(
+            "signal-by-descriptor",
+            "kills a process of the host by a process descriptor",
+            "general, pidfd_open",
+            |scene| {
+                let process = rustix::process::pidfd_open(scene.pid("bystander")?, PidfdFlags::empty())?;
+                Ok(rustix::process::pidfd_send_signal(process, Signal::KILL).map(|()| "killed".to_owned())?)
+            },
+        )
+        .leaves_traces()
+        .met(PIDS),
+        Attack::new(
+            "signal-everybody",
+            "kills everybody that it may, and pid 1",
+            "general, kill(-1)",
+            signal_everybody,
+        )
+        .in_namespaces()
+        .met("PID namespace: everybody is the sandbox's own, and pid 1 cannot be killed from inside"),
+        Attack::new("slow-a-host-process", "lowers the priority of a host process", "general", |scene| {
+            let slowed = rustix::process::setpriority_process(Some(scene.pid("bystander")?), RENICED);
+            Ok(slowed.map(|()| "slowed".to_owned())?)
+        })
+        .leaves_traces()
+        .met(PIDS),
+        Attack::new("see-host-processes", "looks for other people's processes", "general", see_processes)
+            .met(PIDS),
+        Attack::new(
+            "environment-of-others",
+            "reads the environments of other processes",
+            ENVIRONMENTS,
+            environments,
+        )
+        .met("the launcher has an empty environment; /proc shows no other process's"),
+        Attack::new(
+            "inherited-environment",
+            "looks for variables that were not declared",
+            "earendil-works/pi#7522, lijunzh/koda#1229",
+            own_environment,
+        )
+        .met("the environment is built from nothing"),
+        Attack::new(
+            "read-pid-1",
+            "reads memory, maps, descriptors and program of the sandbox's first process",
+            PID_1,
+            read_init,
+        )
+        .met("pid 1 cannot be dumped and lives in a user namespace above"),
+        Attack::new(
+            "command-line-of-pid-1",
+            "reads a path of the host in pid 1's command line",
+            "general",
+            command_line,
+        )
+        .met("the launcher is started under a name without a path"),
+        Attack::new("limit-others", "changes the limits of a host process", "general, prlimit", |scene| {
+            let limits = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+            let resource = rustix::process::Resource::Core;
+            Ok(rustix::process::prlimit(Some(scene.pid("bystander")?), resource, limits)
+                .map(|_| "limited".to_owned())?)
+        })
+        .met(PIDS),
+    ]
+}
+
+/// A process of the host's: waits until its standard input ends.
+pub(crate) fn bystander(_: &Scene) {
+    let mut byte = [0];
+    let _ = std::io::Read::read(&mut std::io::stdin(), &mut byte);
+}
+
+fn signal_everybody(scene: &Scene) -> Answer {
+    // Outside it must be the first of a namespace of its own, or it would end the user's session.
+    if !scene.is_inside() && std::process::id() != 1 {
+        return Err(Refusal::of("not in a namespace of its own"));
+    }
+    let mut victim = scene.other("sleeper").stdout(Stdio::null()).spawn()?;
+    let at_init = Pid::from_raw(1).map(|init| rustix::process::kill_process(init, Signal::KILL));
+    crate::sys::attack::kill_everybody()?;
+    let signal = victim.wait()?.signal();
+    // Killing one's own is no attack: the bystander tells whether others were hit, and the run must end by itself.
+    match (signal, scene.is_inside()) {
+        (Some(9), false) => Ok("its own child is dead".to_owned()),
+        (Some(9), true) => Err(Refusal::of(format!("its own child is dead; killing pid 1: {at_init:?}"))),
+        _ => Err(Refusal { why: "its own child is alive".to_owned(), is_partial: true }),
+    }
+}
+
+fn see_processes(scene: &Scene) -> Answer {
+    let mut strange: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_own = name == "1" || name == std::process::id().to_string();
+        if name.parse::<u32>().is_ok() && !is_own {
+            strange.push(name);
+        }
+    }
+    if std::path::Path::new("/proc").join(scene.text("bystander")).exists() {
+        strange.push("the bystander".to_owned());
+    }
+    strange.truncate(5);
+    found(&strange, "only pid 1 and itself are there")
+}
+
+fn environments(_: &Scene) -> Answer {
+    let mut strange = Vec::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let path = entry.path();
+        if path.ends_with(std::process::id().to_string())
+            || path.ends_with("self")
+            || path.ends_with("thread-self")
+        {
+            continue;
+        }
+        if let Ok(content) = std::fs::read(path.join("environ"))
+            && !content.is_empty()
+        {
+            strange.push(path.display().to_string());
+        }
+    }
+    strange.truncate(5);
+    found(&strange, "no environment of another process can be read")
+}
+
+fn own_environment(_: &Scene) -> Answer {
+    let own = std::fs::read("/proc/self/environ")?;
+    let names = own.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
+    let names = names.filter(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned());
+    let all = names.chain(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()));
+    let strange: Vec<String> = all.filter(|name| name != "DECLARED").collect();
+    found(&strange, "only the declared variable is there")
+}
+
+fn read_init(scene: &Scene) -> Answer {
+    let init = scene.text("init");
+    let names = ["environ", "mem", "maps", "auxv", "syscall", "stack", "personality"];
+    let opened = names.map(|name| {
+        let opened = std::fs::File::open(format!("/proc/{init}/{name}"));
+        (name, opened.and_then(|mut file| std::io::Read::read(&mut file, &mut [0; 1]).map(drop)))
+    });
+    let links = ["exe", "root", "cwd", "fd/0", "ns/user", "ns/mnt"];
+    let links = links.map(|name| (name, std::fs::read_link(format!("/proc/{init}/{name}")).map(drop)));
+    any(opened.into_iter().chain(links))
+}
+
+fn command_line(scene: &Scene) -> Answer {
+    let line = std::fs::read(format!("/proc/{}/cmdline", scene.text("init")))?;
+    let line = String::from_utf8_lossy(&line).replace('\0', " ");
+    let paths: Vec<String> = line.split(' ').filter(|word| word.contains('/')).map(str::to_owned).collect();
+    found(&paths, "no path is in it")
+}
+
+const PIDS: &str = "PID namespace: the host's pids mean nothing inside";
+const PID_1: &str = "CVE-2016-9962, CVE-2016-8659 (bubblewrap)";
+const ENVIRONMENTS: &str = "containers/bubblewrap#725, multikernel/sandlock#246, gke-labs/kube-agents#1270";

@@ -1,0 +1,338 @@
+//! What host, launcher and init say to each other: small, framed by their own lengths, bounded.
+
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use crate::profile::{Access, Grant, Limits};
+
+/// A run, as the launcher gets it: the part of a profile that the child needs. The rest stays with the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The program; empty for a probe, which goes through every step and then leaves instead of executing one.
+    pub(crate) program: CString,
+    pub(crate) arguments: Vec<CString>,
+    pub(crate) environment: Vec<CString>,
+    pub(crate) directory: CString,
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) limits: Limits,
+}
+
+/// What the launcher found when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Whether children can be made at all, or the step and errno that stopped it.
+    pub(crate) ready: Result<(), (Step, i32)>,
+    /// The version of Landlock, 0 if there is none.
+    pub(crate) landlock_abi: u32,
+    /// Whether the host is root, so that children are an unused user of the host's.
+    pub(crate) is_root: bool,
+}
+
+/// What became of a run, from inside out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// The launcher made the child; its process descriptor comes with this.
+    Cloned,
+    /// The program is running.
+    Executed,
+    /// A step failed before the program ran.
+    Failed { step: Step, errno: i32 },
+    /// The program ended by itself, with this code.
+    Exited { code: u8 },
+    /// The program was ended by this signal.
+    Signalled { signal: u8 },
+    /// Every process of the sandbox is gone.
+    Empty,
+}
+
+macro_rules! steps {
+    ($( $step:ident $text:literal )*) => {
+        /// A step of setting a child up; the number is what travels.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Step { $( #[doc = $text] $step, )* }
+
+        impl Step {
+            const ALL: &'static [Step] = &[ $( Step::$step, )* ];
+
+            /// What was being done.
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$step => $text, )* }
+            }
+        }
+    };
+}
+
+steps! {
+    Start "starting the launcher"
+    LauncherNamespace "giving the launcher namespaces of its own"
+    Request "reading the request"
+    OpenGrant "opening a granted file or folder"
+    IdMap "showing a granted folder through an id map"
+    Clone "making the namespaces"
+    MapIds "mapping user and group"
+    Identity "taking the sandbox's identity"
+    HostName "naming the host"
+    Propagation "making mounts private"
+    Root "building the root"
+    Temporary "mounting the temporary folders"
+    Proc "mounting proc"
+    Grant "mounting a granted file or folder"
+    PivotRoot "entering the root"
+    Fork "starting the program's process"
+    Session "starting a session"
+    Directory "entering the current folder"
+    Limits "setting limits"
+    InnerNamespace "entering the inner user namespace"
+    Privileges "giving up privileges"
+    Landlock "setting up Landlock"
+    Descriptors "closing descriptors"
+    Seccomp "loading the system call filter"
+    Execute "executing the program"
+}
+
+/// Bytes of a request, at most.
+pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a hello.
+pub(crate) const HELLO_BYTES: usize = 12;
+/// Bytes of a record.
+pub(crate) const RECORD_BYTES: usize = 8;
+
+impl Record {
+    pub(crate) fn to_bytes(self) -> [u8; RECORD_BYTES] {
+        let (kind, small, errno) = match self {
+            Self::Cloned => (1, 0, 0),
+            Self::Executed => (2, 0, 0),
+            Self::Failed { step, errno } => (3, step as u8, errno),
+            Self::Exited { code } => (4, code, 0),
+            Self::Signalled { signal } => (5, signal, 0),
+            Self::Empty => (6, 0, 0),
+        };
+        let [a, b, c, d] = errno.to_le_bytes();
+        [kind, small, 0, 0, a, b, c, d]
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let [kind, small, 0, 0, a, b, c, d] = *<&[u8; RECORD_BYTES]>::try_from(bytes).ok()? else {
+            return None;
+        };
+        Some(match kind {
+            1 => Self::Cloned,
+            2 => Self::Executed,
+            3 => Self::Failed {
+                step: *Step::ALL.get(usize::from(small))?,
+                errno: i32::from_le_bytes([a, b, c, d]),
+            },
+            4 => Self::Exited { code: small },
+            5 => Self::Signalled { signal: small },
+            6 => Self::Empty,
+            _ => return None,
+        })
+    }
+}
+
+impl Hello {
+    pub(crate) fn to_bytes(self) -> [u8; HELLO_BYTES] {
+        let (failed, step, errno) = match self.ready {
+            Ok(()) => (0, 0, 0),
+            Err((step, errno)) => (1, step as u8, errno),
+        };
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..3].copy_from_slice(&[failed, step, u8::from(self.is_root)]);
+        bytes[4..8].copy_from_slice(&errno.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.landlock_abi.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = bytes.split_first_chunk::<4>()?;
+        let (errno, abi) = rest.split_first_chunk::<4>()?;
+        let [failed, step, is_root, 0] = *head else { return None };
+        let ready = match failed {
+            0 => Ok(()),
+            1 => Err((*Step::ALL.get(usize::from(step))?, i32::from_le_bytes(*errno))),
+            _ => return None,
+        };
+        let landlock_abi = u32::from_le_bytes(abi.try_into().ok()?);
+        Some(Self { ready, landlock_abi, is_root: is_root == 1 })
+    }
+}
+
+impl Request {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Writer(Vec::new());
+        bytes.text(self.program.as_bytes());
+        bytes.texts(self.arguments.iter().map(CString::as_bytes));
+        bytes.texts(self.environment.iter().map(CString::as_bytes));
+        bytes.text(self.directory.as_bytes());
+        bytes.number(self.grants.len() as u64);
+        for grant in &self.grants {
+            bytes.text(grant.source.as_os_str().as_bytes());
+            bytes.text(grant.target.as_os_str().as_bytes());
+            bytes.number(u64::from(grant.access == Access::Write));
+        }
+        self.limits.to_array().into_iter().for_each(|limit| bytes.number(limit));
+        bytes.0
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Reader(bytes);
+        let request = Self {
+            program: bytes.c_string()?,
+            arguments: bytes.c_strings()?,
+            environment: bytes.c_strings()?,
+            directory: bytes.c_string()?,
+            grants: (0..bytes.number()?).map(|_| bytes.grant()).collect::<Option<_>>()?,
+            limits: bytes.limits()?,
+        };
+        bytes.0.is_empty().then_some(request)
+    }
+}
+
+impl Limits {
+    fn to_array(self) -> [u64; 7] {
+        [
+            self.cpu_seconds,
+            self.memory_bytes_per_process,
+            self.processes,
+            self.file_bytes,
+            self.open_files,
+            self.temporary_bytes,
+            self.temporary_files,
+        ]
+    }
+
+    fn from_array(limits: [u64; 7]) -> Self {
+        let [
+            cpu_seconds,
+            memory_bytes_per_process,
+            processes,
+            file_bytes,
+            open_files,
+            temporary_bytes,
+            temporary_files,
+        ] = limits;
+        Self {
+            cpu_seconds,
+            memory_bytes_per_process,
+            processes,
+            file_bytes,
+            open_files,
+            temporary_bytes,
+            temporary_files,
+        }
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.number(text.len() as u64);
+        self.0.extend_from_slice(text);
+    }
+
+    fn texts<'t>(&mut self, texts: impl ExactSizeIterator<Item = &'t [u8]>) {
+        self.number(texts.len() as u64);
+        texts.for_each(|text| self.text(text));
+    }
+}
+
+struct Reader<'b>(&'b [u8]);
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    fn text(&mut self) -> Option<Vec<u8>> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(text.to_vec())
+    }
+
+    fn c_string(&mut self) -> Option<CString> {
+        CString::new(self.text()?).ok()
+    }
+
+    fn c_strings(&mut self) -> Option<Vec<CString>> {
+        (0..self.number()?).map(|_| self.c_string()).collect()
+    }
+
+    fn limits(&mut self) -> Option<Limits> {
+        let mut limits = [0; 7];
+        for limit in &mut limits {
+            *limit = self.number()?;
+        }
+        Some(Limits::from_array(limits))
+    }
+
+    fn grant(&mut self) -> Option<Grant> {
+        let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
+        let (source, target) = (path(self.text()?), path(self.text()?));
+        let access = if self.number()? == 1 { Access::Write } else { Access::Read };
+        Some(Grant { source, target, access })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            program: c"/bin/sh".to_owned(),
+            arguments: vec![c"-c".to_owned(), c"".to_owned()],
+            environment: vec![c"A=b".to_owned()],
+            directory: c"/tmp".to_owned(),
+            grants: vec![Grant { source: "/a".into(), target: "/b".into(), access: Access::Write }],
+            limits: Limits::from_array([1, 2, 3, 4, 5, 6, 7]),
+        }
+    }
+
+    #[test]
+    fn requests_come_back() {
+        let bytes = request().to_bytes();
+        assert_eq!(Request::from_bytes(&bytes), Some(request()));
+        for end in 0..bytes.len() {
+            assert_eq!(Request::from_bytes(&bytes[..end]), None, "cut at {end}");
+        }
+        assert_eq!(Request::from_bytes(&[bytes, vec![0]].concat()), None);
+    }
+
+    #[test]
+    fn hellos_come_back() {
+        for ready in [Ok(()), Err((Step::Proc, 1)), Err((Step::LauncherNamespace, 28))] {
+            let hello = Hello { ready, landlock_abi: 9, is_root: ready.is_ok() };
+            assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
+        }
+        assert_eq!(Hello::from_bytes(&[2; HELLO_BYTES]), None);
+        assert_eq!(Hello::from_bytes(&[]), None);
+    }
+
+    #[test]
+    fn records_come_back() {
+        let failed = Step::ALL.iter().map(|step| Record::Failed { step: *step, errno: -7 });
+        let others = [
+            Record::Cloned,
+            Record::Executed,
+            Record::Exited { code: 255 },
+            Record::Signalled { signal: 9 },
+            Record::Empty,
+        ];
+        for record in failed.chain(others) {
+            assert_eq!(Record::from_bytes(&record.to_bytes()), Some(record));
+        }
+        assert_eq!(Record::from_bytes(&[0; RECORD_BYTES]), None);
+        assert_eq!(Record::from_bytes(&[3, 255, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(Record::from_bytes(&[]), None);
+    }
+}
