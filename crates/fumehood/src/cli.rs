@@ -8,6 +8,7 @@ mod render;
 mod terminal;
 
 use std::ffi::OsString;
+use std::panic::UnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +30,15 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&error, &arguments),
     };
     let format = args.format;
-    // The panic's own words could hold text of a skill; the place in our sources is what a report needs.
+    match guarded(|| run(args)) {
+        Ok(code) => code,
+        Err(fault) => output::fail(&fault, format),
+    }
+}
+
+/// A panic is a fault like any other. Its own words could hold text of a skill; the place in our sources is what a report
+/// needs.
+fn guarded(run: impl FnOnce() -> Result<ExitCode, Fault> + UnwindSafe) -> Result<ExitCode, Fault> {
     let place = Arc::new(Mutex::new(String::new()));
     let seen = Arc::clone(&place);
     std::panic::set_hook(Box::new(move |panic| {
@@ -37,18 +46,11 @@ pub fn main() -> ExitCode {
             *place = location.to_string();
         }
     }));
-    match std::panic::catch_unwind(|| run(args)) {
-        Ok(Ok(code)) => code,
-        Ok(Err(fault)) => output::fail(&fault, format),
-        Err(_) => {
-            let place = place.lock().map(|place| place.clone()).unwrap_or_default();
-            let message = format!("fumehood met a state it does not expect, at {place}");
-            output::fail(
-                &Fault::new(Code::Internal, message, "this is a bug; please report it with the skill"),
-                format,
-            )
-        }
-    }
+    std::panic::catch_unwind(run).unwrap_or_else(|_| {
+        let place = place.lock().map(|place| place.clone()).unwrap_or_default();
+        let message = format!("fumehood met a state it does not expect, at {place}");
+        Err(Fault::new(Code::Internal, message, "this is a bug; please report it with the skill"))
+    })
 }
 
 fn run(args: Args) -> Result<ExitCode, Fault> {
@@ -165,4 +167,18 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
         None => "see `fumehood help`".to_owned(),
     };
     output::fail(&Fault::new(Code::Usage, message, advice), Format::Json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_fault_without_its_words() {
+        let fault = guarded(|| panic!("text of a skill")).unwrap_err();
+        // The hook belongs to the whole process, and other tests want theirs.
+        let _ = std::panic::take_hook();
+        assert_eq!((fault.code, fault.class.exit_code()), (Code::Internal, 70));
+        assert!(fault.message.contains("cli.rs:") && !fault.message.contains("text of"), "{fault}");
+    }
 }

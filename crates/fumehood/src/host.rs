@@ -131,9 +131,9 @@ impl Host {
     ///
     /// It is labelled by its position: with its path in it, a qualified name would be taken for a path.
     fn given(&self, position: usize, path: &Path) -> Result<Source, Fault> {
-        if self.surroundings.current.join(path).is_dir() {
-            let source = Source::given(&self.surroundings.current.join(path));
-            return Ok(Source { label: format!("root-{}", position + 1), ..source });
+        let absolute = self.surroundings.current.join(path);
+        if absolute.is_dir() {
+            return Ok(Source { label: format!("root-{}", position + 1), ..Source::given(&absolute) });
         }
         let message = format!("{} is no folder", Shown::inline(&path.to_string_lossy()));
         Err(Fault::new(Code::SourceMissing, message, "check the path"))

@@ -197,20 +197,17 @@ impl Folder for DiskFolder {
         let [entry] = self.spellings.as_slice() else { return SkillMd::ambiguous() };
         let name = String::from_utf8_lossy(&entry.name).into_owned();
         let Ok(path) = RelPath::parse(&name) else { return SkillMd::ambiguous() };
-        let read = self.open_file(&path).and_then(|file| {
-            let unreadable = FileError { code: Code::FileUnreadable, message: "the file could not be read" };
-            // A file that says it is too large is believed without reading it.
-            let bytes_max =
-                if file.stat.size > SKILL_MD_BYTES_MAX as u64 { 0 } else { SKILL_MD_BYTES_MAX + 1 };
-            let too_large = bytes_max == 0;
-            file.read(0, bytes_max).map(|bytes| (bytes, too_large)).map_err(|_| unreadable)
-        });
-        match read {
-            Ok((_, true)) => {
-                let message = format!("the file is larger than {SKILL_MD_BYTES_MAX} bytes");
-                SkillMd::refused(&name, Code::SkillMdTooLarge, &message)
-            }
-            Ok((bytes, false)) => SkillMd { file: name, bytes: Some(bytes), diagnostics: Vec::new() },
+        let file = match self.open_file(&path) {
+            Ok(file) => file,
+            Err(error) => return SkillMd::refused(&name, error.code, error.message),
+        };
+        // A file that says it is too large is believed without reading it.
+        if file.stat.size > SKILL_MD_BYTES_MAX as u64 {
+            let message = format!("the file is larger than {SKILL_MD_BYTES_MAX} bytes");
+            return SkillMd::refused(&name, Code::SkillMdTooLarge, &message);
+        }
+        match file.read_at(0, SKILL_MD_BYTES_MAX + 1) {
+            Ok(bytes) => SkillMd { file: name, bytes: Some(bytes), diagnostics: Vec::new() },
             Err(error) => SkillMd::refused(&name, error.code, error.message),
         }
     }
@@ -225,14 +222,6 @@ impl Folder for DiskFolder {
 
     fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError> {
         Ok(Box::new(self.open_file(path)?))
-    }
-
-    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
-        self.open_file(path)?.read_at(offset, bytes_max)
-    }
-
-    fn size(&self, path: &RelPath) -> Result<u64, FileError> {
-        self.open_file(path).map(|file| file.stat.size)
     }
 
     fn capture(&self) -> Result<Snapshot, CaptureError> {

@@ -46,19 +46,15 @@ pub trait Folder {
     ///
     /// # Errors
     /// [`FileError`]: `E_FILE_NOT_FOUND`, `E_LINK_ESCAPES`, `E_SPECIAL_FILE`, `E_FILE_UNREADABLE`.
-    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError>;
+    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
+        self.hold(path)?.read_at(offset, bytes_max)
+    }
 
     /// A file held open, so that all pieces that are read of it are of one file.
     ///
     /// # Errors
     /// As [`Folder::read`].
     fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError>;
-
-    /// The size of a file in bytes.
-    ///
-    /// # Errors
-    /// As [`Folder::read`].
-    fn size(&self, path: &RelPath) -> Result<u64, FileError>;
 
     /// All bytes and the revision, as one unchanging value.
     ///
@@ -230,14 +226,6 @@ impl Folder for MemoryFolder {
 
     fn hold(&self, path: &RelPath) -> Result<Box<dyn HeldFile + '_>, FileError> {
         Ok(Box::new(self.file(path)?))
-    }
-
-    fn read(&self, path: &RelPath, offset: u64, bytes_max: usize) -> Result<Vec<u8>, FileError> {
-        self.file(path)?.read_at(offset, bytes_max)
-    }
-
-    fn size(&self, path: &RelPath) -> Result<u64, FileError> {
-        self.file(path).map(|bytes| bytes.len() as u64)
     }
 
     fn capture(&self) -> Result<Snapshot, CaptureError> {

@@ -34,20 +34,17 @@ impl Host {
     pub fn show(&self, skill: &str, roots: &[PathBuf]) -> Result<ShowReport, Fault> {
         let Opened { folder, source, shadowed_by } = self.open(skill, roots)?;
         let (captured, facts) = (folder.capture(), folder.facts());
-        let captured =
-            captured.and_then(
-                |snapshot| {
-                    if snapshot.is_of(&facts) { Ok(snapshot) } else { Err(CaptureError::Changed) }
-                },
-            );
+        let captured = match captured {
+            Ok(snapshot) if !snapshot.is_of(&facts) => Err(CaptureError::Changed),
+            captured => captured,
+        };
         // What is said beside a revision was read from its own bytes: somebody approves the one by the other.
         let snapshot = captured.as_ref().ok();
         let disk = BytesOf(&*folder);
         let bytes: &dyn FileBytes = snapshot.map_or(&disk, |snapshot| snapshot);
         let md = snapshot.map_or_else(|| folder.skill_md(), Snapshot::skill_md);
         let inspection = inspect(md.reading(folder.directory_name()), facts, bytes);
-        let mut report = shown(&*folder, &md.file, &inspection, snapshot);
-        report.undeclared_scripts = undeclared(&inspection, bytes);
+        let mut report = shown(&*folder, &md.file, &inspection, snapshot, bytes);
         // A skill that cannot have a revision has a finding already; that it changed just now is new.
         if let Err(error @ (CaptureError::Changed | CaptureError::Unreadable)) = captured {
             let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
@@ -151,6 +148,7 @@ fn shown(
     file: &str,
     inspection: &Inspection,
     snapshot: Option<&Snapshot>,
+    bytes: &dyn FileBytes,
 ) -> ShowReport {
     let skill = inspection.skill.as_ref();
     ShowReport {
@@ -178,7 +176,7 @@ fn shown(
         execution_available: false,
         files: files(inspection, snapshot),
         claims: Claims::of(inspection),
-        undeclared_scripts: Vec::new(),
+        undeclared_scripts: undeclared(inspection, bytes),
     }
 }
 
