@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::wire::Hello;
+use crate::wire::{Hello, Step};
 
 /// How strongly a child is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +19,17 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enforcement {
     level: Level,
+    obstacle: Option<Obstacle>,
     axes: [Axis; 10],
+}
+
+/// What keeps a machine from a stronger level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The step that fails.
+    pub step: Step,
+    /// What the kernel says.
+    pub errno: i32,
 }
 
 /// One thing that a child could do, and what keeps it from doing more of it than its profile says.
@@ -77,7 +87,13 @@ impl Enforcement {
             on("cpu", State::Partly, "processor time of each process, and the deadline for all"),
             on("environment", State::Enforced, "built from nothing"),
         ];
-        Self { level: if has_landlock { Level::Full } else { Level::Namespaces }, axes }
+        let obstacle = (!has_landlock).then_some(Obstacle { step: Step::Landlock, errno: libc::ENOSYS });
+        Self { level: if has_landlock { Level::Full } else { Level::Namespaces }, obstacle, axes }
+    }
+
+    /// Why the level is not a stronger one; `None` at [`Level::Full`].
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        self.obstacle
     }
 
     /// The level.
@@ -88,6 +104,41 @@ impl Enforcement {
     /// Every axis.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
+    }
+}
+
+impl Obstacle {
+    /// What the person who owns the machine can do about it.
+    pub fn remedy(self) -> &'static str {
+        match (self.step, self.errno) {
+            (Step::LauncherNamespace | Step::Clone, libc::ENOSPC) => {
+                "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
+            }
+            (Step::LauncherNamespace | Step::Clone, libc::ENOSYS) => {
+                "this kernel or outer sandbox knows no namespaces"
+            }
+            (Step::LauncherNamespace | Step::Clone, _) => {
+                "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
+            }
+            (Step::Proc, libc::EPERM) => {
+                "the container masks parts of /proc, and the kernel then gives no fresh one: unmask it (systempaths=unconfined)"
+            }
+            (Step::Landlock, _) => {
+                "Landlock 3 or newer is needed: Linux 6.2 with landlock in the boot parameter lsm, and an outer sandbox that lets its calls through"
+            }
+            // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
+            (Step::MapIds | Step::HostName | Step::Propagation | Step::Root, libc::EPERM | libc::EACCES) => {
+                "user namespaces have no rights here, as with Ubuntu's AppArmor rule: add an AppArmor profile for this program that allows userns"
+            }
+            _ => "see `fumehood doctor`",
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = std::io::Error::from_raw_os_error(self.errno);
+        write!(f, "{} fails: {reason}", self.step.as_str())
     }
 }
 

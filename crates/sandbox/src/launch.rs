@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::confined::{Confined, Exit, Outcome, timespec};
-use crate::enforcement::Enforcement;
+use crate::enforcement::{Enforcement, Obstacle};
 use crate::profile::Profile;
 use crate::socket;
 use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
@@ -39,13 +39,8 @@ pub enum SandboxError {
     LauncherGone,
     /// The request is larger than 1 MiB.
     RequestTooLarge,
-    /// This machine cannot confine a child: this step fails for every one.
-    Unavailable {
-        /// The step.
-        step: Step,
-        /// What the kernel said.
-        errno: i32,
-    },
+    /// This machine cannot confine a child: this fails for every one.
+    Unavailable(Obstacle),
     /// The machine has less than the profile's floor.
     BelowFloor {
         /// What it has.
@@ -92,7 +87,7 @@ impl Sandbox {
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Launcher)?;
-        let unavailable = |(step, errno)| SandboxError::Unavailable { step, errno };
+        let unavailable = |(step, errno)| SandboxError::Unavailable(Obstacle { step, errno });
         let hello = await_hello(&ours).and_then(|hello| hello.ready.map_err(unavailable).map(|()| hello));
         let hello = match hello {
             Ok(hello) => hello,
@@ -109,7 +104,9 @@ impl Sandbox {
         match sandbox.begin(&Profile::probe(), PROBE_TIME_MAX).and_then(|probe| probe.wait(&|| false)) {
             Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
             Ok(_) => Err(SandboxError::LauncherGone),
-            Err(SandboxError::SetUp { step, errno }) => Err(SandboxError::Unavailable { step, errno }),
+            Err(SandboxError::SetUp { step, errno }) => {
+                Err(SandboxError::Unavailable(Obstacle { step, errno }))
+            }
             Err(error) => Err(error),
         }
     }
@@ -252,14 +249,8 @@ impl std::fmt::Display for SandboxError {
             Self::Launcher(error) => write!(f, "the launcher could not be started: {error}"),
             Self::LauncherGone => f.write_str("the launcher is gone"),
             Self::RequestTooLarge => f.write_str("arguments, environment and grants are larger than 1 MiB"),
-            Self::Unavailable { step, errno } => {
-                let reason = io::Error::from_raw_os_error(*errno);
-                write!(
-                    f,
-                    "this machine cannot confine a program: {} failed: {reason}; {}",
-                    step.as_str(),
-                    remedy(*step, *errno)
-                )
+            Self::Unavailable(obstacle) => {
+                write!(f, "this machine cannot confine a program: {obstacle}; {}", obstacle.remedy())
             }
             Self::BelowFloor { level, floor } => {
                 write!(f, "this machine confines at level {level}, and {floor} was asked for")
@@ -269,29 +260,6 @@ impl std::fmt::Display for SandboxError {
             }
             Self::Host(errno) => write!(f, "the host could not prepare a run: {errno}"),
         }
-    }
-}
-
-/// What the person who owns the machine can do about it.
-fn remedy(step: Step, errno: i32) -> &'static str {
-    match (step, errno) {
-        (Step::LauncherNamespace | Step::Clone, libc::ENOSPC) => {
-            "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
-        }
-        (Step::LauncherNamespace | Step::Clone, libc::ENOSYS) => {
-            "this kernel or outer sandbox knows no namespaces"
-        }
-        (Step::LauncherNamespace | Step::Clone, _) => {
-            "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
-        }
-        (Step::Proc, libc::EPERM) => {
-            "the container masks parts of /proc, and the kernel then gives no fresh one: unmask it (systempaths=unconfined)"
-        }
-        // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
-        (Step::MapIds | Step::HostName | Step::Propagation | Step::Root, libc::EPERM | libc::EACCES) => {
-            "user namespaces have no rights here, as with Ubuntu's AppArmor rule: add an AppArmor profile for this program that allows userns"
-        }
-        _ => "see `fumehood doctor`",
     }
 }
 

@@ -29,7 +29,7 @@ mod sys;
 mod wire;
 
 pub use confined::{Captured, Confined, Exit, Killed, Outcome};
-pub use enforcement::{Axis, Enforcement, Level, State};
+pub use enforcement::{Axis, Enforcement, Level, Obstacle, State};
 pub use launch::{Sandbox, SandboxError};
 pub use profile::{Access, Limits, OnExcess, Profile, ProfileBuilder, ProfileError};
 pub use wire::Step;
