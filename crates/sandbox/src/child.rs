@@ -1,6 +1,6 @@
 //! The child's side: pid 1 of the sandbox, and the process that becomes the program.
 //!
-//! Runs in a copy of the launcher. Whatever fails is a record that names the step; nothing falls back to less.
+//! Runs in a copy of the zygote. Whatever fails is a record that names the step; nothing falls back to less.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,8 +11,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
+use crate::grant::OpenGrant;
+use crate::mount::Failure;
 use crate::profile::Limits;
-use crate::root::{self, Failure, OpenGrant};
+use crate::root;
 use crate::sys::exec::execve;
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
 use crate::sys::{landlock, seccomp};
@@ -26,10 +28,6 @@ pub(crate) struct Prepared {
     pub(crate) standard: [OwnedFd; 3],
     /// Where records go.
     pub(crate) report: OwnedFd,
-    /// Closed by the launcher when the identity is mapped.
-    pub(crate) mapped: OwnedFd,
-    /// The launcher's process.
-    pub(crate) launcher: OwnedFd,
     /// The system call filter.
     pub(crate) filter: std::rc::Rc<[seccomp::Instruction]>,
     pub(crate) landlock_abi: u32,
@@ -38,7 +36,7 @@ pub(crate) struct Prepared {
 /// Pid 1 of the new namespaces. Never returns.
 pub(crate) fn init(prepared: Prepared) -> ! {
     let Prepared { ref report, .. } = prepared;
-    if let Err((step, errno)) = set_up(&prepared) {
+    if let Err((step, errno)) = root::complete(&prepared.grants, prepared.request.limits) {
         send(report, Record::Failed { step, errno: errno.raw_os_error() });
         process::exit(SETUP_FAILED);
     }
@@ -51,32 +49,12 @@ pub(crate) fn init(prepared: Prepared) -> ! {
     }
 }
 
-fn set_up(prepared: &Prepared) -> Result<(), Failure> {
-    let at = |step| move |errno| (step, errno);
-    // Before anything else: if the launcher dies, so do we. Changing the identity clears this; it is set again below.
-    die_with_parent().map_err(at(Step::Identity))?;
-    await_close(&prepared.mapped).map_err(at(Step::MapIds))?;
-    let uid = rustix::process::Uid::from_raw(INSIDE_ID);
-    let gid = rustix::process::Gid::from_raw(INSIDE_ID);
-    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(at(Step::Identity))?;
-    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(at(Step::Identity))?;
-    die_with_parent().map_err(at(Step::Identity))?;
-    // It may have died while nothing was set. Its pid says nothing here: it is not in this namespace.
-    if has_ended(&prepared.launcher).map_err(at(Step::Identity))? {
-        return Err((Step::Identity, Errno::SRCH));
-    }
-    rustix::system::sethostname(b"sandbox").map_err(at(Step::HostName))?;
-    root::enter(&prepared.grants, prepared.request.limits)
-}
-
 enum Never {}
 
 /// Starts the program's process and outlives it as the sandbox's reaper.
 fn run(prepared: Prepared) -> Result<Never, (OwnedFd, Failure)> {
     let fork = || -> Result<(OwnedFd, OwnedFd), Errno> {
         let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // Nobody inside may read our memory, which is a copy of the launcher's.
-        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
         // Before the fork, so that no signal is lost.
         SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]).block_only()?;
         Ok(pipe)
@@ -154,7 +132,7 @@ fn become_program(prepared: &Prepared, failing: &OwnedFd) -> Result<Never, Failu
     limit(request.limits).map_err(at(Step::Limits))?;
     inner_namespace().map_err(at(Step::InnerNamespace))?;
     give_up_privileges().map_err(at(Step::Privileges))?;
-    restrict_files(request, *landlock_abi).map_err(at(Step::Landlock))?;
+    restrict_files(&prepared.grants, *landlock_abi).map_err(at(Step::Landlock))?;
     for (number, fd) in standard.iter().enumerate() {
         put_at(fd, number).map_err(at(Step::Descriptors))?;
     }
@@ -239,7 +217,7 @@ fn give_up_privileges() -> Result<(), Errno> {
 }
 
 /// The mounts say the same already; this is a second opinion, from another part of the kernel.
-fn restrict_files(request: &Request, abi: u32) -> Result<(), Errno> {
+fn restrict_files(grants: &[OpenGrant], abi: u32) -> Result<(), Errno> {
     if abi == 0 {
         return Ok(());
     }
@@ -250,17 +228,12 @@ fn restrict_files(request: &Request, abi: u32) -> Result<(), Errno> {
         landlock::add_path(&ruleset, &parent, allowed)
     };
     add(c"/", rights.read())?;
-    for writable in [c"/tmp", c"/dev/shm", c"/dev/null"] {
-        add(writable, if writable == c"/dev/null" { rights.write_file() } else { rights.write() })?;
-    }
-    for grant in request.grants.iter().filter(|grant| grant.access == crate::profile::Access::Write) {
+    add(c"/tmp", rights.write())?;
+    add(c"/dev/null", rights.write_file())?;
+    for grant in grants.iter().filter(|grant| grant.is_writable) {
         let parent = rustix::fs::open(&grant.target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let is_directory = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&parent)?.st_mode).is_dir();
-        landlock::add_path(
-            &ruleset,
-            &parent,
-            if is_directory { rights.write() } else { rights.write_file() },
-        )?;
+        let allowed = if grant.is_directory { rights.write() } else { rights.write_file() };
+        landlock::add_path(&ruleset, &parent, allowed)?;
     }
     landlock::restrict_self(&ruleset)
 }
@@ -274,12 +247,21 @@ fn put_at(fd: &OwnedFd, number: usize) -> Result<(), Errno> {
     }
 }
 
-fn die_with_parent() -> Result<(), Errno> {
+/// Becomes the sandbox's user, once the launcher has mapped it.
+pub(crate) fn take_identity(mapped: &OwnedFd) -> Result<(), Failure> {
+    await_close(mapped).map_err(|errno| (Step::MapIds, errno))?;
+    let (uid, gid) = (rustix::process::Uid::from_raw(INSIDE_ID), rustix::process::Gid::from_raw(INSIDE_ID));
+    rustix::thread::set_thread_res_gid(gid, gid, gid)
+        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+        .map_err(|errno| (Step::Identity, errno))
+}
+
+pub(crate) fn die_with_parent() -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
 }
 
 /// Whether a process has ended, without waiting for it.
-fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
+pub(crate) fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut ended = [PollFd::new(process, PollFlags::IN)];
     rustix::io::retry_on_intr(|| rustix::event::poll(&mut ended, Some(&now))).map(|count| count > 0)

@@ -24,7 +24,10 @@ use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
 /// Starts processes, each confined as its [`Profile`] says. Opens only what profiles grant and the system's programs.
 #[derive(Debug)]
 pub struct Sandbox {
-    socket: OwnedFd,
+    /// Opens what is granted.
+    launcher: OwnedFd,
+    /// Makes children.
+    zygote: OwnedFd,
     process: Mutex<Child>,
     enforcement: Enforcement,
 }
@@ -74,21 +77,22 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::Launcher`].
     pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .map_err(host)?;
+        let pair = || {
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(host)
+        };
+        let ((launcher, for_launcher), (zygote, for_zygote)) = (pair()?, pair()?);
         let mut process = Command::new(PathBuf::from(helper))
             // Children can read this, and need not know where programs of the host are.
             .arg0("fumehood-launcher")
             .arg(crate::helper::LAUNCHER_ARGUMENT)
             .env_clear()
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
+            .stdin(Stdio::from(for_launcher))
+            .stdout(Stdio::from(for_zygote))
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Launcher)?;
         let unavailable = |(step, errno)| SandboxError::Unavailable(Obstacle { step, errno });
-        let hello = await_hello(&ours).and_then(|hello| hello.ready.map_err(unavailable).map(|()| hello));
+        let hello = await_hello(&zygote).and_then(|hello| hello.ready.map_err(unavailable).map(|()| hello));
         let hello = match hello {
             Ok(hello) => hello,
             Err(error) => {
@@ -99,7 +103,7 @@ impl Sandbox {
             }
         };
         let sandbox =
-            Self { socket: ours, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
+            Self { launcher, zygote, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
         // By doing: every step of a launch, with a child that leaves instead of executing a program.
         match sandbox.begin(&Profile::probe(), PROBE_TIME_MAX).and_then(|probe| probe.wait(&|| false)) {
             Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
@@ -143,8 +147,11 @@ impl Sandbox {
         let (report, child_report) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(host)?;
-        let fds = [&request, &child_input, &child_output, &child_errors, &child_report].map(|fd| fd.as_fd());
-        socket::send(&self.socket, &fds).map_err(|_| SandboxError::LauncherGone)?;
+        let own = [&request, &child_input, &child_output, &child_errors, &child_report];
+        let granted = profile.open.iter().map(|file| file.as_fd());
+        let fds: Vec<_> = own.into_iter().map(|fd| fd.as_fd()).chain(granted).collect();
+        let to = if profile.grants.is_empty() { &self.zygote } else { &self.launcher };
+        socket::send(to, &[], &fds).map_err(|_| SandboxError::LauncherGone)?;
         drop((request, child_input, child_output, child_errors, child_report));
         let pidfd = await_start(&report, patience)?;
         Ok(Confined::new(pidfd, report, [input, output, errors], profile))
@@ -154,7 +161,9 @@ impl Sandbox {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         // The launcher leaves when its socket closes, and takes its children along; this only collects it.
-        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        for socket in [&self.zygote, &self.launcher] {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
         if let Ok(process) = self.process.get_mut() {
             let _ = process.wait();
         }

@@ -7,13 +7,16 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("fumehood-sandbox is built on Linux namespaces; no other backend is written yet");
 
+mod base;
 mod child;
 mod confined;
 mod enforcement;
+mod grant;
 pub mod helper;
 mod landlock;
 mod launch;
 mod launcher;
+mod mount;
 mod profile;
 #[expect(
     clippy::disallowed_methods,
@@ -27,6 +30,7 @@ mod socket;
 #[expect(unsafe_code, reason = "the one address of unsafe code")]
 mod sys;
 mod wire;
+mod zygote;
 
 pub use confined::{Captured, Confined, Exit, Killed, Outcome};
 pub use enforcement::{Axis, Enforcement, Level, Obstacle, State};

@@ -2,8 +2,10 @@
 
 use std::ffi::{CString, OsStr};
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything that one child may see and do. Nothing that is not in here is there.
@@ -16,6 +18,8 @@ pub struct Profile {
     pub(crate) environment: Vec<CString>,
     pub(crate) directory: CString,
     pub(crate) grants: Vec<Grant>,
+    /// The files of those grants that have no source, in their order.
+    pub(crate) open: Vec<Arc<OwnedFd>>,
     pub(crate) limits: Limits,
     pub(crate) wall: Duration,
     pub(crate) grace: Duration,
@@ -27,10 +31,22 @@ pub struct Profile {
 /// A part of the host's files that the child sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    pub(crate) source: PathBuf,
+    /// `None` is a file that the host has open.
+    pub(crate) source: Option<PathBuf>,
     /// Where the child sees it, absolute.
     pub(crate) target: PathBuf,
-    pub(crate) access: Access,
+    pub(crate) mode: Mode,
+}
+
+/// What happens with a grant's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+    /// It is read; what is written goes to a folder of its own.
+    Overlay {
+        upper: PathBuf,
+    },
 }
 
 /// What a child may do with a granted file or folder.
@@ -78,6 +94,8 @@ pub struct ProfileBuilder {
     environment: Vec<(Vec<u8>, Vec<u8>)>,
     directory: PathBuf,
     grants: Vec<Grant>,
+    open: Vec<Arc<OwnedFd>>,
+    protected: Vec<PathBuf>,
     limits: Limits,
     wall: Duration,
     grace: Duration,
@@ -98,8 +116,10 @@ pub enum ProfileError {
     Reserved(PathBuf),
     /// Two grants have one target, or one lies inside the other.
     Overlap(PathBuf),
-    /// A folder that the child may write is, or holds, or lies in what it may run.
+    /// A folder that the child may write is, or holds, or lies in what it may run or only read.
     WritableProgram(PathBuf),
+    /// A folder that the child may write is, or holds, or lies in a protected one.
+    Protected(PathBuf),
     /// A variable's name is empty or has `=` in it.
     Variable,
     /// A limit is zero or above its ceiling.
@@ -121,6 +141,8 @@ impl Profile {
             environment: Vec::new(),
             directory: PathBuf::from("/tmp"),
             grants: Vec::new(),
+            open: Vec::new(),
+            protected: Vec::new(),
             limits,
             wall,
             grace: Duration::from_secs(1),
@@ -140,6 +162,7 @@ impl Profile {
             environment: Vec::new(),
             directory: c"/tmp".to_owned(),
             grants: Vec::new(),
+            open: Vec::new(),
             limits: Limits {
                 cpu_seconds: 1,
                 memory_bytes_per_process: 1 << 28,
@@ -180,10 +203,53 @@ impl ProfileBuilder {
         self
     }
 
-    /// Grants a file or folder of the host at `target`.
+    /// Grants a file or folder of the host at `target`. At most 100 grants of all kinds.
+    ///
+    /// No part of `source` may be a symbolic link: resolve it first, so that what was looked at is what is granted.
+    /// A launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant) otherwise.
     #[must_use]
     pub fn grant(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, access: Access) -> Self {
-        self.grants.push(Grant { source: source.into(), target: target.into(), access });
+        let mode = match access {
+            Access::Read => Mode::Read,
+            Access::Write => Mode::Write,
+        };
+        self.grants.push(Grant { source: Some(source.into()), target: target.into(), mode });
+        self
+    }
+
+    /// Grants a regular file that is open already, to be read at `target`: this very file, whatever its path leads to
+    /// by now.
+    ///
+    /// Where the host is not root the file must still be found at its path, or the launch fails with
+    /// [`Step::OpenGrant`](crate::Step::OpenGrant); it never becomes another file.
+    #[must_use]
+    pub fn grant_open(mut self, file: impl Into<OwnedFd>, target: impl Into<PathBuf>) -> Self {
+        self.open.push(Arc::new(file.into()));
+        self.grants.push(Grant { source: None, target: target.into(), mode: Mode::Read });
+        self
+    }
+
+    /// Shows the folder `lower` at `target`; the child can write there, and `lower` stays as it is.
+    ///
+    /// `upper` is a folder of the caller's own for this one run. What was written is in its folder `changes` afterwards,
+    /// in the form of Linux's overlayfs: new and changed files whole, a removed name as a character device 0:0, a
+    /// replaced folder with the attribute `user.overlay.opaque`. All of it is as hostile as what wrote it.
+    #[must_use]
+    pub fn overlay(
+        mut self,
+        lower: impl Into<PathBuf>,
+        upper: impl Into<PathBuf>,
+        target: impl Into<PathBuf>,
+    ) -> Self {
+        let mode = Mode::Overlay { upper: upper.into() };
+        self.grants.push(Grant { source: Some(lower.into()), target: target.into(), mode });
+        self
+    }
+
+    /// A place of the host that no grant may make writable: where the host keeps its state, settings, snapshots.
+    #[must_use]
+    pub fn protect(mut self, place: impl Into<PathBuf>) -> Self {
+        self.protected.push(place.into());
         self
     }
 
@@ -226,7 +292,10 @@ impl ProfileBuilder {
         }
         check_inside(&self.program)?;
         check_inside(&self.directory)?;
-        check_grants(&self.grants, &self.program)?;
+        if self.grants.len() > GRANTS_MAX {
+            return Err(ProfileError::Limit("grants"));
+        }
+        check_grants(&self.grants, &self.program, &self.protected)?;
         let text = |bytes: Vec<u8>, what| CString::new(bytes).map_err(|_| ProfileError::Nul(what));
         let mut environment = Vec::with_capacity(self.environment.len());
         for (name, value) in self.environment {
@@ -242,6 +311,7 @@ impl ProfileBuilder {
             environment,
             directory: text(self.directory.into_os_string().as_bytes().to_vec(), "the directory")?,
             grants: self.grants,
+            open: self.open,
             limits: self.limits,
             wall: self.wall,
             grace: self.grace,
@@ -285,11 +355,12 @@ fn check_inside(path: &Path) -> Result<(), ProfileError> {
     if path.is_absolute() && plain { Ok(()) } else { Err(ProfileError::Path(path.to_path_buf())) }
 }
 
-fn check_grants(grants: &[Grant], program: &Path) -> Result<(), ProfileError> {
+fn check_grants(grants: &[Grant], program: &Path, protected: &[PathBuf]) -> Result<(), ProfileError> {
     for (index, grant) in grants.iter().enumerate() {
         check_inside(&grant.target)?;
-        if !grant.source.is_absolute() {
-            return Err(ProfileError::Path(grant.source.clone()));
+        for source in grant.source.iter().chain(grant.written()).chain(protected) {
+            // Two paths can be compared only if each is written in one way.
+            check_inside(source)?;
         }
         let reserved = RESERVED.iter().any(|place| overlap(Path::new(place), &grant.target));
         if reserved || grant.target == Path::new("/") {
@@ -298,16 +369,49 @@ fn check_grants(grants: &[Grant], program: &Path) -> Result<(), ProfileError> {
         if grants[..index].iter().any(|other| overlap(&other.target, &grant.target)) {
             return Err(ProfileError::Overlap(grant.target.clone()));
         }
-        let runs = |place: &Path| overlap(place, &grant.source);
-        let holds_program =
-            program.starts_with(&grant.target) || PROGRAMS.iter().any(|place| runs(Path::new(place)));
-        let read = grants.iter().filter(|other| other.access == Access::Read);
-        let holds_read_only = read.map(|other| other.source.as_path()).any(runs);
-        if grant.access == Access::Write && (holds_program || holds_read_only) {
-            return Err(ProfileError::WritableProgram(grant.source.clone()));
-        }
+        check_writable(grant, &grants[..index], &grants[index + 1..], program, protected)?;
     }
     Ok(())
+}
+
+/// What the child writes is nothing that it, or somebody else, runs or relies on.
+fn check_writable(
+    grant: &Grant,
+    before: &[Grant],
+    after: &[Grant],
+    program: &Path,
+    protected: &[PathBuf],
+) -> Result<(), ProfileError> {
+    let Some(written) = grant.written() else { return Ok(()) };
+    if protected.iter().any(|place| overlap(place, written)) {
+        return Err(ProfileError::Protected(written.clone()));
+    }
+    let holds_program =
+        program.starts_with(&grant.target) || PROGRAMS.iter().any(|place| overlap(Path::new(place), written));
+    let others = || before.iter().chain(after);
+    let read = others().filter(|other| other.mode != Mode::Write).filter_map(|other| other.source.as_ref());
+    let holds_read_only = read.chain(grant.read_below()).any(|place| overlap(place, written));
+    let holds_layer = others().filter(|other| other.mode != Mode::Write).filter_map(Grant::written);
+    if holds_program || holds_read_only || holds_layer.into_iter().any(|place| overlap(place, written)) {
+        return Err(ProfileError::WritableProgram(written.clone()));
+    }
+    Ok(())
+}
+
+impl Grant {
+    /// The folder of the host that the child's writes end up in.
+    fn written(&self) -> Option<&PathBuf> {
+        match &self.mode {
+            Mode::Read => None,
+            Mode::Write => self.source.as_ref(),
+            Mode::Overlay { upper } => Some(upper),
+        }
+    }
+
+    /// The folder that shows through an overlay.
+    fn read_below(&self) -> Option<&PathBuf> {
+        if matches!(self.mode, Mode::Overlay { .. }) { self.source.as_ref() } else { None }
+    }
 }
 
 /// Whether one of the paths is, or lies in, the other.
@@ -316,10 +420,12 @@ fn overlap(a: &Path, b: &Path) -> bool {
 }
 
 /// Places that the sandbox makes itself.
-const RESERVED: [&str; 10] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/tmp", "/sys"];
+const RESERVED: [&str; 11] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/dev", "/proc", "/tmp", "/sys"];
 /// Where the host's programs are.
-const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc"];
+const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc"];
+/// So many fit into one message, which holds 253 descriptors: five, and two for each.
+pub(crate) const GRANTS_MAX: usize = 100;
 const WALL_MAX: Duration = Duration::from_hours(24);
 const GRACE_MAX: Duration = Duration::from_mins(1);
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
@@ -338,6 +444,7 @@ impl fmt::Display for ProfileError {
                     path.display()
                 )
             }
+            Self::Protected(path) => write!(f, "{} would be writable and is protected", path.display()),
             Self::Variable => f.write_str("a variable's name is empty or has '=' in it"),
             Self::Limit(name) => write!(f, "{name} is outside its range"),
         }

@@ -2,7 +2,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -10,11 +10,27 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
+use crate::profile::GRANTS_MAX;
 use crate::wire::{RECORD_BYTES, Record};
 
-/// Sends descriptors with one byte of data.
-pub(crate) fn send(socket: impl AsFd, fds: &[std::os::fd::BorrowedFd<'_>]) -> Result<(), Errno> {
-    send_bytes(socket, &[0], fds)
+/// A few bytes, and descriptors.
+#[derive(Debug, Default)]
+pub(crate) struct Message {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) fds: Vec<OwnedFd>,
+}
+
+/// Sends descriptors with at most 100 bytes, one for each grant.
+pub(crate) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    // An empty message would look like the end.
+    send_bytes(socket, &[&[REQUEST], bytes].concat(), fds)
+}
+
+/// Receives what [`send`] sent; `None` if the other end is gone.
+pub(crate) fn receive(socket: impl AsFd) -> Result<Option<Message>, Errno> {
+    let mut bytes = [0; 1 + GRANTS_MAX];
+    let (length, fds) = receive_bytes(socket, &mut bytes)?;
+    Ok((length > 0).then(|| Message { bytes: bytes[1..length].to_vec(), fds }))
 }
 
 /// Sends a record, with a descriptor if there is one.
@@ -23,7 +39,7 @@ pub(crate) fn send_record(socket: impl AsFd, record: Record, fd: Option<&OwnedFd
     send_bytes(socket, &record.to_bytes(), &fds)
 }
 
-fn send_bytes(socket: impl AsFd, bytes: &[u8], fds: &[std::os::fd::BorrowedFd<'_>]) -> Result<(), Errno> {
+fn send_bytes(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
@@ -40,13 +56,6 @@ pub(crate) fn send_plain(socket: impl AsFd, bytes: &[u8]) -> Result<(), Errno> {
 /// Receives bytes, dropping any descriptor that comes with them; their number is 0 if the other end is gone.
 pub(crate) fn receive_plain(socket: impl AsFd, bytes: &mut [u8]) -> Result<usize, Errno> {
     receive_bytes(socket, bytes).map(|(length, _)| length)
-}
-
-/// Receives at most `fds_max` descriptors; `None` if the other end is gone.
-pub(crate) fn receive(socket: impl AsFd, fds_max: usize) -> Result<Option<Vec<OwnedFd>>, Errno> {
-    let mut byte = [0; 1];
-    let (length, fds) = receive_bytes(socket, &mut byte)?;
-    Ok((length > 0 && fds.len() <= fds_max).then_some(fds))
 }
 
 /// Receives a record and the descriptor that may come with it; `None` if the other end is gone.
@@ -78,4 +87,6 @@ fn receive_bytes(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<Owne
     Ok((message.bytes, fds))
 }
 
-const FDS_MAX: usize = 8;
+const REQUEST: u8 = 1;
+/// The five of every request, and at most two mounts for each grant.
+const FDS_MAX: usize = 5 + 2 * GRANTS_MAX;

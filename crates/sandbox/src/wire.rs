@@ -1,10 +1,10 @@
 //! What host, launcher and init say to each other: small, framed by their own lengths, bounded.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
-use crate::profile::{Access, Grant, Limits};
+use crate::profile::{Grant, Limits, Mode};
 
 /// A run, as the launcher gets it: the part of a profile that the child needs. The rest stays with the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +74,7 @@ steps! {
     MapIds "mapping user and group"
     Identity "taking the sandbox's identity"
     HostName "naming the host"
+    Base "laying out the base of all roots"
     Propagation "making mounts private"
     Root "building the root"
     Temporary "mounting the temporary folders"
@@ -159,6 +160,30 @@ impl Hello {
     }
 }
 
+/// What one run was given stays in nobody's memory: children are copies of the launcher.
+impl Drop for Request {
+    fn drop(&mut self) {
+        let texts = [std::mem::take(&mut self.arguments), std::mem::take(&mut self.environment)];
+        let single = [std::mem::take(&mut self.program), std::mem::take(&mut self.directory)];
+        for text in texts.into_iter().flatten().chain(single) {
+            wipe(text.into_bytes());
+        }
+        for Grant { source, target, mode } in self.grants.drain(..) {
+            let upper = if let Mode::Overlay { upper } = mode { Some(upper) } else { None };
+            for path in source.into_iter().chain([target]).chain(upper) {
+                wipe(path.into_os_string().into_vec());
+            }
+        }
+    }
+}
+
+/// Overwrites bytes before their memory goes back.
+pub(crate) fn wipe(mut bytes: Vec<u8>) {
+    bytes.fill(0);
+    // The compiler must not take the memory for unused.
+    std::hint::black_box(&mut bytes);
+}
+
 impl Request {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Writer(Vec::new());
@@ -168,9 +193,15 @@ impl Request {
         bytes.text(self.directory.as_bytes());
         bytes.number(self.grants.len() as u64);
         for grant in &self.grants {
-            bytes.text(grant.source.as_os_str().as_bytes());
-            bytes.text(grant.target.as_os_str().as_bytes());
-            bytes.number(u64::from(grant.access == Access::Write));
+            bytes.path(grant.source.as_deref());
+            bytes.path(Some(&grant.target));
+            let (mode, upper) = match &grant.mode {
+                Mode::Read => (0, None),
+                Mode::Write => (1, None),
+                Mode::Overlay { upper } => (2, Some(upper.as_path())),
+            };
+            bytes.number(mode);
+            bytes.path(upper);
         }
         self.limits.to_array().into_iter().for_each(|limit| bytes.number(limit));
         bytes.0
@@ -237,6 +268,11 @@ impl Writer {
         self.0.extend_from_slice(text);
     }
 
+    /// No path is an empty one.
+    fn path(&mut self, path: Option<&Path>) {
+        self.text(path.map_or(&[], |path| path.as_os_str().as_bytes()));
+    }
+
     fn texts<'t>(&mut self, texts: impl ExactSizeIterator<Item = &'t [u8]>) {
         self.number(texts.len() as u64);
         texts.for_each(|text| self.text(text));
@@ -256,7 +292,14 @@ impl Reader<'_> {
         let length = usize::try_from(self.number()?).ok()?;
         let (text, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(text.to_vec())
+        // With room for the NUL: growing would leave a copy behind that nobody wipes.
+        let mut owned = Vec::with_capacity(length + 1);
+        owned.extend_from_slice(text);
+        Some(owned)
+    }
+
+    fn path(&mut self) -> Option<PathBuf> {
+        Some(PathBuf::from(OsString::from_vec(self.text()?)))
     }
 
     fn c_string(&mut self) -> Option<CString> {
@@ -276,10 +319,15 @@ impl Reader<'_> {
     }
 
     fn grant(&mut self) -> Option<Grant> {
-        let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
-        let (source, target) = (path(self.text()?), path(self.text()?));
-        let access = if self.number()? == 1 { Access::Write } else { Access::Read };
-        Some(Grant { source, target, access })
+        let given = |path: PathBuf| (!path.as_os_str().is_empty()).then_some(path);
+        let (source, target) = (given(self.path()?), self.path()?);
+        let mode = match (self.number()?, given(self.path()?)) {
+            (0, None) => Mode::Read,
+            (1, None) => Mode::Write,
+            (2, Some(upper)) => Mode::Overlay { upper },
+            _ => return None,
+        };
+        Some(Grant { source, target, mode })
     }
 }
 
@@ -293,7 +341,15 @@ mod tests {
             arguments: vec![c"-c".to_owned(), c"".to_owned()],
             environment: vec![c"A=b".to_owned()],
             directory: c"/tmp".to_owned(),
-            grants: vec![Grant { source: "/a".into(), target: "/b".into(), access: Access::Write }],
+            grants: vec![
+                Grant { source: Some("/a".into()), target: "/b".into(), mode: Mode::Write },
+                Grant { source: None, target: "/c".into(), mode: Mode::Read },
+                Grant {
+                    source: Some("/d".into()),
+                    target: "/e".into(),
+                    mode: Mode::Overlay { upper: "/f".into() },
+                },
+            ],
             limits: Limits::from_array([1, 2, 3, 4, 5, 6, 7]),
         }
     }

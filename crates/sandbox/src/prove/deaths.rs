@@ -322,25 +322,26 @@ pub(crate) fn host(scene: &Scene) {
     }
 }
 
-/// How much this process and its children hold of what could be left over.
+/// How much this process and all below it hold of what could be left over.
 fn holdings() -> String {
-    let count = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
-    let children = std::fs::read_to_string("/proc/self/task/self/children")
-        .or_else(|_| std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id())))
-        .unwrap_or_default();
-    let own = format!("{} descriptors", count("/proc/self/fd"));
-    let launchers = children.split_whitespace().map(|child| {
-        let below =
-            std::fs::read_to_string(format!("/proc/{child}/task/{child}/children")).unwrap_or_default();
+    let own = format!("{} descriptors", entries("/proc/self/fd"));
+    std::iter::once(own).chain(below(std::process::id())).collect::<Vec<_>>().join(", ")
+}
+
+fn below(pid: u32) -> Vec<String> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let mut all = Vec::new();
+    for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
         let mounts = std::fs::read_to_string(format!("/proc/{child}/mountinfo")).unwrap_or_default();
-        format!(
-            "a launcher with {} descriptors, {} children, {} mounts",
-            count(&format!("/proc/{child}/fd")),
-            below.split_whitespace().count(),
-            mounts.lines().count(),
-        )
-    });
-    std::iter::once(own).chain(launchers).collect::<Vec<_>>().join(", ")
+        let descriptors = entries(&format!("/proc/{child}/fd"));
+        all.push(format!("a child with {descriptors} descriptors and {} mounts", mounts.lines().count()));
+        all.extend(below(child));
+    }
+    all
+}
+
+fn entries(folder: &str) -> usize {
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);

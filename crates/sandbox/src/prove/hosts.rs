@@ -197,6 +197,8 @@ fn look_around(scene: &Scene) -> Answer {
     for place in ["tmp", "shm"] {
         let names = std::fs::read_dir(scene.path(place))?.flatten().map(|entry| entry.path());
         strange.extend(names.map(|path| path.display().to_string()));
+    }
+    for place in ["tmp", "shm"] {
         std::fs::write(scene.path(place).join("fair-left"), SECRET)?;
     }
     let pids = std::fs::read_dir("/proc")?

@@ -23,16 +23,18 @@ impl Namespaces {
     pub(crate) const NONE: Self = Self(0);
     /// A user namespace alone.
     pub(crate) const USER: Self = Self(libc::CLONE_NEWUSER as u64);
-    /// Everything that hides the host.
-    pub(crate) const ALL: Self = Self(
-        (libc::CLONE_NEWUSER
-            | libc::CLONE_NEWNS
+    /// Everything that hides the host, for the zygote.
+    pub(crate) const OF_THE_ZYGOTE: Self = Self(Self::USER.0 | Self::WITH_NETWORK.0);
+    /// For a run, in the user and network namespaces of the zygote.
+    pub(crate) const OF_A_RUN: Self = Self(
+        (libc::CLONE_NEWNS
             | libc::CLONE_NEWPID
-            | libc::CLONE_NEWNET
             | libc::CLONE_NEWIPC
             | libc::CLONE_NEWUTS
             | libc::CLONE_NEWCGROUP) as u64,
     );
+    /// For a run, with a network namespace of its own.
+    pub(crate) const WITH_NETWORK: Self = Self(Self::OF_A_RUN.0 | libc::CLONE_NEWNET as u64);
 }
 
 /// Makes a child process with its own copy of this one's memory, in new namespaces.
