@@ -3,7 +3,7 @@
 //! Runs in a copy of the zygote. Whatever fails is a record that names the step; nothing falls back to less.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
@@ -19,6 +19,7 @@ use crate::sys::exec::execve;
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
 use crate::sys::{landlock, seccomp};
 use crate::wire::{Record, Request, Step};
+use crate::zygote::write_file;
 
 /// What the launcher prepared for one child.
 pub(crate) struct Prepared {
@@ -28,6 +29,8 @@ pub(crate) struct Prepared {
     pub(crate) standard: [OwnedFd; 3],
     /// Where records go.
     pub(crate) report: OwnedFd,
+    /// Closed by the zygote when the host has been sent what it can end us by. Nobody is told that we run before.
+    pub(crate) announced: OwnedFd,
     /// The system call filter.
     pub(crate) filter: std::rc::Rc<[seccomp::Instruction]>,
     pub(crate) landlock_abi: u32,
@@ -76,19 +79,23 @@ fn run(prepared: Prepared) -> Result<Never, (OwnedFd, Failure)> {
         }
         Ok(Clone::Parent { child, pidfd }) => {
             drop((failing, pidfd));
-            let Prepared { report, standard, grants, .. } = prepared;
-            // Only the reports stay open here: a pipe of the program's must end when the program lets go of it.
-            drop((standard, grants));
-            reap(child, &report, &executed)
+            let Prepared { report, announced, .. } = prepared;
+            // Only these stay open here: a pipe of the program's must end when the program lets go of it.
+            let _ = close_all_but([&report, &executed, &announced]);
+            reap(child, &report, &executed, &announced)
         }
     }
 }
 
 /// Waits for everything that ends up without a parent, and leaves when the program has left: the kernel then ends all
 /// that is still alive in the namespace.
-fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd) -> ! {
+fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd) -> ! {
     let mut record = [0; crate::wire::RECORD_BYTES];
-    match rustix::io::read(executed, &mut record) {
+    let ended = rustix::io::read(executed, &mut record);
+    if await_close(announced).is_err() {
+        process::exit(SETUP_FAILED);
+    }
+    match ended {
         // If nobody hears it, nobody waits for the program, and nobody would end it.
         Ok(0) if rustix::io::write(report, &Record::Executed.to_bytes()).is_ok() => {}
         // Passed on as it came; it is checked where it arrives.
@@ -178,14 +185,9 @@ fn inner_namespace() -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
     process::unshare(libc::CLONE_NEWUSER)?;
     let map = format!("{INSIDE_ID} {INSIDE_ID} 1\n");
-    for (name, content) in [("setgroups", "deny"), ("uid_map", map.as_str()), ("gid_map", map.as_str())] {
-        match write_to(&format!("/proc/self/{name}"), content) {
-            // Already denied in the namespace above.
-            Err(Errno::PERM) if name == "setgroups" => {}
-            written => written?,
-        }
-    }
-    Ok(())
+    // Changing groups was denied in the namespace above, for good.
+    write_file("/proc/self/uid_map", &map)?;
+    write_file("/proc/self/gid_map", &map)
 }
 
 fn give_up_privileges() -> Result<(), Errno> {
@@ -267,6 +269,20 @@ pub(crate) fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
     rustix::io::retry_on_intr(|| rustix::event::poll(&mut ended, Some(&now))).map(|count| count > 0)
 }
 
+/// Closes every descriptor of this process but these, which are the only ones that anybody here uses again.
+fn close_all_but(kept: [&OwnedFd; 3]) -> Result<(), Errno> {
+    let mut kept = kept.map(|fd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX));
+    kept.sort_unstable();
+    let mut from = 0;
+    for fd in kept {
+        if fd > from {
+            process::close_range(from, fd - 1)?;
+        }
+        from = fd + 1;
+    }
+    process::close_range(from, u32::MAX)
+}
+
 /// Waits until the other end of the pipe is closed.
 fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
     loop {
@@ -277,11 +293,6 @@ fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
             Err(errno) => return Err(errno),
         }
     }
-}
-
-fn write_to(path: &str, content: &str) -> Result<(), Errno> {
-    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::write(&file, content.as_bytes()).map(drop)
 }
 
 /// Nobody can be told if this fails; the host then sees a child that ended without a word, which is a failure too.

@@ -38,7 +38,7 @@ struct Launcher {
 }
 
 fn serve() -> Result<(), Errno> {
-    process::close_from(3)?;
+    process::close_range(3, u32::MAX)?;
     // What a terminal sends is meant for the host, which ends its runs itself. Fails only where it is so already.
     let _ = rustix::process::setsid();
     // A host that ignores signals has its children ignore them too, and ends of children that are ignored are not told.
@@ -156,14 +156,12 @@ fn may_mount() -> bool {
 
 fn map_ids(child: Pid, (uid, gid): (u32, u32)) -> Result<(), Errno> {
     let child = child.as_raw_nonzero();
-    if uid != UNUSED_ID {
-        // Without privilege a group can be mapped only by who gives up changing groups.
-        write_file(&format!("/proc/{child}/setgroups"), "deny").or_else(|errno| match errno {
-            // Already denied in the namespace above.
-            Errno::PERM => Ok(()),
-            errno => Err(errno),
-        })?;
-    }
+    // Without privilege a group can be mapped only by who gives up changing groups, and nobody below needs to.
+    write_file(&format!("/proc/{child}/setgroups"), "deny").or_else(|errno| match errno {
+        // Already denied in the namespace above.
+        Errno::PERM => Ok(()),
+        errno => Err(errno),
+    })?;
     write_file(&format!("/proc/{child}/uid_map"), &format!("{INSIDE_ID} {uid} 1\n"))?;
     write_file(&format!("/proc/{child}/gid_map"), &format!("{INSIDE_ID} {gid} 1\n"))
 }

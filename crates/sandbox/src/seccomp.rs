@@ -81,24 +81,66 @@ fn push(ranges: &mut Vec<(u32, Leaf)>, from: u32, leaf: Leaf) {
 }
 
 fn tree(ranges: &[(u32, Leaf)]) -> Vec<Instruction> {
-    let [.., _] = ranges else { return vec![answer(errno(libc::ENOSYS))] };
-    if let [(_, leaf)] = ranges {
-        return leaf.instructions();
+    if let Some(block) = block(ranges) {
+        return block;
     }
     let (low, high) = ranges.split_at(ranges.len() / 2);
     let first_high = high[0].0;
     let (low, high) = (tree(low), tree(high));
-    let mut program = Vec::with_capacity(low.len() + high.len() + 2);
-    if let Ok(skip) = u8::try_from(low.len()) {
-        program.push(jump_at_least(first_high, skip, 0));
-    } else {
-        // A conditional jump reaches 255 instructions; a plain one reaches all.
-        let skip = u32::try_from(low.len()).unwrap_or(u32::MAX);
-        program.extend([jump_at_least(first_high, 0, 1), jump(skip)]);
+    // A conditional jump reaches 255 instructions; a plain one reaches all.
+    let skip = u32::try_from(low.len()).unwrap_or(u32::MAX);
+    [vec![jump_at_least(first_high, 0, 1), jump(skip)], low, high].concat()
+}
+
+/// A tree that is small enough for each comparison to reach each answer, which then stands in it once.
+fn block(ranges: &[(u32, Leaf)]) -> Option<Vec<Instruction>> {
+    let mut comparisons = Vec::new();
+    let root = compare(ranges, &mut comparisons)?;
+    let mut code = Vec::new();
+    let mut leaves: Vec<(Leaf, usize)> = Vec::new();
+    let targets = comparisons.iter().flat_map(|(_, high, low)| [*high, *low]).chain([root]);
+    for leaf in targets.filter_map(Target::leaf) {
+        if leaves.iter().all(|(known, _)| *known != leaf) {
+            leaves.push((leaf, comparisons.len() + code.len()));
+            code.extend(leaf.instructions());
+        }
     }
-    program.extend(low);
-    program.extend(high);
-    program
+    let place = |target: Target| match target {
+        Target::Comparison(place) => Some(place),
+        Target::Leaf(leaf) => leaves.iter().find(|(known, _)| *known == leaf).map(|(_, place)| *place),
+    };
+    let jumps = comparisons.iter().enumerate().map(|(from, (first_high, high, low))| {
+        let reach = |target| u8::try_from(place(target)? - from - 1).ok();
+        Some(jump_at_least(*first_high, reach(*high)?, reach(*low)?))
+    });
+    jumps.chain(code.iter().copied().map(Some)).collect()
+}
+
+/// Where a comparison goes on.
+#[derive(Clone, Copy)]
+enum Target {
+    Comparison(usize),
+    Leaf(Leaf),
+}
+
+impl Target {
+    fn leaf(self) -> Option<Leaf> {
+        if let Self::Leaf(leaf) = self { Some(leaf) } else { None }
+    }
+}
+
+/// Adds the comparisons of a tree, each before those that it leads to.
+fn compare(ranges: &[(u32, Leaf)], all: &mut Vec<(u32, Target, Target)>) -> Option<Target> {
+    if let [(_, leaf)] = ranges {
+        return Some(Target::Leaf(*leaf));
+    }
+    let (low, high) = ranges.split_at(ranges.len() / 2);
+    let (first_high, (_, placeholder)) = (high.first()?.0, *low.first()?);
+    let place = all.len();
+    all.push((first_high, Target::Leaf(placeholder), Target::Leaf(placeholder)));
+    let (low, high) = (compare(low, all)?, compare(high, all)?);
+    all[place] = (first_high, high, low);
+    Some(Target::Comparison(place))
 }
 
 impl Leaf {
@@ -308,6 +350,6 @@ mod tests {
     /// The kernel's cost of loading grows with the program.
     #[test]
     fn the_program_stays_small() {
-        assert!(program().len() <= 400, "{} instructions", program().len());
+        assert!(program().len() <= 300, "{} instructions", program().len());
     }
 }

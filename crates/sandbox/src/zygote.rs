@@ -117,11 +117,14 @@ impl Zygote {
         let request = read_request(&request).map_err(|errno| (Step::Request, errno))?;
         let grants = OpenGrant::all(&request.grants, mounts).ok_or((Step::Request, Errno::PROTO))?;
         self.views.choose(&grants).map_err(|errno| (Step::Base, errno))?;
+        let (announced, announce) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+            .map_err(|errno| (Step::Clone, errno))?;
         let prepared = Prepared {
             request,
             grants,
             standard,
             report,
+            announced,
             filter: Rc::clone(&self.filter),
             landlock_abi: self.landlock_abi,
         };
@@ -130,6 +133,7 @@ impl Zygote {
             if self.running.is_empty() { Namespaces::OF_A_RUN } else { Namespaces::WITH_NETWORK };
         match process::clone(namespaces).map_err(|errno| (Step::Clone, errno))? {
             Clone::Child => {
+                drop(announce);
                 self.running.clear();
                 child::init(prepared)
             }
@@ -139,6 +143,7 @@ impl Zygote {
                 if socket::send_record(&report, Record::Cloned, Some(&pidfd)).is_err() {
                     let _ = rustix::process::pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);
                 }
+                drop(announce);
                 self.running.push(Running { pidfd, report });
                 Ok(())
             }

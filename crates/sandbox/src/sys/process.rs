@@ -24,16 +24,19 @@ impl Namespaces {
     /// A user namespace alone.
     pub(crate) const USER: Self = Self(libc::CLONE_NEWUSER as u64);
     /// Everything that hides the host, for the zygote.
-    pub(crate) const OF_THE_ZYGOTE: Self = Self(Self::USER.0 | Self::WITH_NETWORK.0);
-    /// For a run, in the user and network namespaces of the zygote.
-    pub(crate) const OF_A_RUN: Self = Self(
-        (libc::CLONE_NEWNS
+    pub(crate) const OF_THE_ZYGOTE: Self = Self(
+        (libc::CLONE_NEWUSER
+            | libc::CLONE_NEWNS
             | libc::CLONE_NEWPID
+            | libc::CLONE_NEWNET
             | libc::CLONE_NEWIPC
             | libc::CLONE_NEWUTS
             | libc::CLONE_NEWCGROUP) as u64,
     );
-    /// For a run, with a network namespace of its own.
+    /// What a run has for itself. The rest it shares with the zygote and with other runs: the filter lets nobody use
+    /// or change what is in there, no queue, no segment, no name.
+    pub(crate) const OF_A_RUN: Self = Self((libc::CLONE_NEWNS | libc::CLONE_NEWPID) as u64);
+    /// The same, and a network namespace.
     pub(crate) const WITH_NETWORK: Self = Self(Self::OF_A_RUN.0 | libc::CLONE_NEWNET as u64);
 }
 
@@ -81,20 +84,20 @@ pub(crate) fn unshare(flags: libc::c_int) -> Result<(), Errno> {
 
 /// Marks every descriptor from `first` on to be closed by the next exec.
 pub(crate) fn close_on_exec_from(first: u32) -> Result<(), Errno> {
-    close_range(first, libc::CLOSE_RANGE_CLOEXEC)
+    close(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
 }
 
-/// Closes every descriptor from `first` on, whoever thinks to own it.
+/// Closes every descriptor from `first` to `last`, whoever thinks to own it.
 ///
 /// Only for a process that forgets its owners: one that never returns to code holding an `OwnedFd` of such a number.
-pub(crate) fn close_from(first: u32) -> Result<(), Errno> {
-    close_range(first, 0)
+pub(crate) fn close_range(first: u32, last: u32) -> Result<(), Errno> {
+    close(first, last, 0)
 }
 
-fn close_range(first: u32, flags: u32) -> Result<(), Errno> {
+fn close(first: u32, last: u32, flags: u32) -> Result<(), Errno> {
     // SAFETY: close_range(2) takes integers only. With CLOEXEC nothing is closed now. Without it, callers are the
     // launcher before it owns anything and the init process, which lives in a copy and returns to no owner.
-    check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) }).map(drop)
 }
 
 /// Ends this process at once, without running what the copied parent registered for its own exit.
