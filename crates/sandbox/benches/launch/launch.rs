@@ -51,7 +51,6 @@ struct Scene {
 
 impl Scene {
     fn new(bench: &Bench) -> Self {
-        let start = || Sandbox::start().expect("this machine has a sandbox");
         let (alone, beside) = (start(), start());
         let sleeper = beside.spawn(&contender::profile(SLEEP, &[])).expect("a confined launch");
         let binds = grants(bench.folder.path());
@@ -63,7 +62,7 @@ impl Scene {
         Self { alone, beside, _sleeper: sleeper, binds }
     }
 
-    fn rows(&self, bench: &Bench, runs: usize, runtime_runs: usize) -> Vec<Row<'_>> {
+    fn rows(&self, bench: &Bench, runs: usize, slow_runs: usize) -> Vec<Row<'_>> {
         let runs = bench.runs(runs);
         let profile = |binds| contender::profile(TRUE, binds);
         let mut rows = vec![
@@ -79,9 +78,13 @@ impl Scene {
         if contender::has_bubblewrap() {
             rows.push(Row::new(BARE, BUBBLEWRAP, runs, contender::bubblewrap(TRUE, &[])));
         }
+        let slow_runs = bench.runs(slow_runs);
+        rows.push(Row::new(BARE, "full, its launcher started for it", slow_runs, move || {
+            contender::full(&start(), profile(&[]))();
+        }));
         if let Some(cli) = &bench.runtime {
             let launch = contender::runtime(cli, TRUE, bench.folder.path());
-            rows.push(Row::new(BARE, RUNTIME, bench.runs(runtime_runs), launch));
+            rows.push(Row::new(BARE, RUNTIME, slow_runs, launch));
         }
         rows.push(Row::new(GRANTS, PLAIN, runs, contender::plain(TRUE)));
         rows.push(Row::new(GRANTS, FULL, runs, contender::full(&self.alone, profile(&self.binds))));
@@ -90,6 +93,10 @@ impl Scene {
         }
         rows
     }
+}
+
+fn start() -> Sandbox {
+    Sandbox::start().expect("this machine has a sandbox")
 }
 
 /// A folder and a file to read, and a folder to write to.
