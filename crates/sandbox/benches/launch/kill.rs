@@ -19,7 +19,8 @@ pub(crate) fn part(bench: &Bench) {
     for (processes, payload, grace_ms, runs) in [(10, FEW, 50, 30), (66, MANY, 50, 30), (10, FEW, 1000, 3)] {
         let grace = Duration::from_millis(grace_ms);
         let mut times: Vec<_> =
-            (0..bench.runs(runs)).map(|_| over_the_grace(&sandbox, payload, grace)).collect();
+            (0..bench.runs(runs)).filter_map(|_| over_the_grace(&sandbox, payload, grace)).collect();
+        assert!(!times.is_empty(), "the processes were never all there before the deadline");
         times.sort_unstable();
         let over = Measured { group: "", name: "", times };
         println!(
@@ -33,15 +34,15 @@ pub(crate) fn part(bench: &Bench) {
     }
 }
 
-fn over_the_grace(sandbox: &Sandbox, payload: Payload, grace: Duration) -> Duration {
+/// `None` where the machine was too busy to start all processes before the deadline.
+fn over_the_grace(sandbox: &Sandbox, payload: Payload, grace: Duration) -> Option<Duration> {
     let profile = contender::profile_with(payload, &[], WALL, grace);
     let confined = sandbox.spawn(&profile).expect("a confined launch");
     let started = Instant::now();
     let outcome = confined.wait(&|| false).expect("a run that ends");
     let elapsed = started.elapsed();
     assert_eq!(outcome.killed, Some(Killed::Deadline), "{outcome:?}");
-    assert_eq!(outcome.output.bytes, b"ready\n", "the processes were not all there: {outcome:?}");
-    elapsed.saturating_sub(WALL + grace)
+    (outcome.output.bytes == b"ready\n").then(|| elapsed.saturating_sub(WALL + grace))
 }
 
 const WALL: Duration = Duration::from_millis(100);
