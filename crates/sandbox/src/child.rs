@@ -14,7 +14,7 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 use crate::grant::OpenGrant;
 use crate::mount::Failure;
 use crate::profile::Limits;
-use crate::root;
+use crate::root::{self, Writable};
 use crate::sys::exec::execve;
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
 use crate::sys::{landlock, seccomp};
@@ -37,52 +37,41 @@ pub(crate) struct Prepared {
 }
 
 /// Pid 1 of the new namespaces. Never returns.
-pub(crate) fn init(prepared: Prepared) -> ! {
-    let Prepared { ref report, .. } = prepared;
-    if let Err((step, errno)) = root::complete(&prepared.grants, prepared.request.limits) {
-        send(report, Record::Failed { step, errno: errno.raw_os_error() });
-        process::exit(SETUP_FAILED);
-    }
-    match run(prepared) {
+pub(crate) fn init(mut prepared: Prepared) -> ! {
+    let grants = std::mem::take(&mut prepared.grants);
+    let writable = root::complete(grants, prepared.request.limits);
+    let (step, errno) = match writable.and_then(|writable| run(&prepared, &writable)) {
         Ok(never) => match never {},
-        Err((report, (step, errno))) => {
-            send(&report, Record::Failed { step, errno: errno.raw_os_error() });
-            process::exit(SETUP_FAILED);
-        }
-    }
+        Err(failure) => failure,
+    };
+    send(&prepared.report, Record::Failed { step, errno: errno.raw_os_error() });
+    process::exit(SETUP_FAILED);
 }
 
 enum Never {}
 
 /// Starts the program's process and outlives it as the sandbox's reaper.
-fn run(prepared: Prepared) -> Result<Never, (OwnedFd, Failure)> {
-    let fork = || -> Result<(OwnedFd, OwnedFd), Errno> {
-        let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        // Before the fork, so that no signal is lost.
-        SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]).block_only()?;
-        Ok(pipe)
-    };
-    let (executed, failing) = match fork() {
-        Ok(pipe) => pipe,
-        Err(errno) => return Err((prepared.report, (Step::Fork, errno))),
-    };
-    match process::clone(Namespaces::NONE) {
-        Err(errno) => Err((prepared.report, (Step::Fork, errno))),
-        Ok(Clone::Child) => {
+fn run(prepared: &Prepared, writable: &[Writable]) -> Result<Never, Failure> {
+    let at_fork = |errno| (Step::Fork, errno);
+    let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
+    // Before the fork, so that no signal is lost.
+    SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]).block_only().map_err(at_fork)?;
+    match process::clone(Namespaces::NONE).map_err(at_fork)? {
+        Clone::Child => {
             drop(executed);
-            let (step, errno) = match become_program(&prepared, &failing) {
+            let (step, errno) = match become_program(prepared, writable) {
                 Ok(never) => match never {},
                 Err(failure) => failure,
             };
+            // This pipe closes itself when the program starts.
             send(&failing, Record::Failed { step, errno: errno.raw_os_error() });
             process::exit(SETUP_FAILED);
         }
-        Ok(Clone::Parent { child, pidfd }) => {
-            drop((failing, pidfd));
+        Clone::Parent { child, .. } => {
             let Prepared { report, announced, .. } = prepared;
             // Only these stay open here: a pipe of the program's must end when the program lets go of it.
-            let _ = close_all_but([&report, &executed, &announced]);
-            reap(child, &report, &executed, &announced)
+            close_all_but([report, &executed, announced]).map_err(at_fork)?;
+            reap(child, report, &executed, announced)
         }
     }
 }
@@ -128,7 +117,7 @@ fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd)
 }
 
 /// From a copy of pid 1 to the program. Each step takes something away for ever.
-fn become_program(prepared: &Prepared, failing: &OwnedFd) -> Result<Never, Failure> {
+fn become_program(prepared: &Prepared, writable: &[Writable]) -> Result<Never, Failure> {
     let Prepared { request, standard, filter, landlock_abi, .. } = prepared;
     let at = |step| move |errno| (step, errno);
     SignalSet::of(&[]).block_only().map_err(at(Step::Session))?;
@@ -136,16 +125,15 @@ fn become_program(prepared: &Prepared, failing: &OwnedFd) -> Result<Never, Failu
     rustix::process::setsid().map_err(at(Step::Session))?;
     let directory = request.directory.as_c_str();
     rustix::process::chdir(directory).map_err(at(Step::Directory))?;
-    limit(request.limits).map_err(at(Step::Limits))?;
     inner_namespace().map_err(at(Step::InnerNamespace))?;
     give_up_privileges().map_err(at(Step::Privileges))?;
-    restrict_files(&prepared.grants, *landlock_abi).map_err(at(Step::Landlock))?;
+    restrict_files(writable, *landlock_abi).map_err(at(Step::Landlock))?;
+    // Not before: at the lowest limit of open files the steps above could open none.
+    limit(request.limits).map_err(at(Step::Limits))?;
     for (number, fd) in standard.iter().enumerate() {
         put_at(fd, number).map_err(at(Step::Descriptors))?;
     }
     process::close_on_exec_from(3).map_err(at(Step::Descriptors))?;
-    // The failure pipe is needed until the very last; it closes itself when the program starts.
-    let _ = failing;
     seccomp::install(filter).map_err(at(Step::Seccomp))?;
     if request.program.is_empty() {
         process::exit(0);
@@ -219,7 +207,7 @@ fn give_up_privileges() -> Result<(), Errno> {
 }
 
 /// The mounts say the same already; this is a second opinion, from another part of the kernel.
-fn restrict_files(grants: &[OpenGrant], abi: u32) -> Result<(), Errno> {
+fn restrict_files(writable: &[Writable], abi: u32) -> Result<(), Errno> {
     if abi == 0 {
         return Ok(());
     }
@@ -232,9 +220,9 @@ fn restrict_files(grants: &[OpenGrant], abi: u32) -> Result<(), Errno> {
     add(c"/", rights.read())?;
     add(c"/tmp", rights.write())?;
     add(c"/dev/null", rights.write_file())?;
-    for grant in grants.iter().filter(|grant| grant.is_writable) {
-        let parent = rustix::fs::open(&grant.target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let allowed = if grant.is_directory { rights.write() } else { rights.write_file() };
+    for Writable { path, is_directory } in writable {
+        let parent = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let allowed = if *is_directory { rights.write() } else { rights.write_file() };
         landlock::add_path(&ruleset, &parent, allowed)?;
     }
     landlock::restrict_self(&ruleset)

@@ -110,6 +110,10 @@ impl Opener<'_> {
         if !FileType::from_raw_mode(wanted.stx_mode.into()).is_file() {
             return Err(Errno::INVAL);
         }
+        // Without a name it cannot be mounted.
+        if wanted.stx_nlink == 0 {
+            return Err(Errno::STALE);
+        }
         if self.id_map.is_some() {
             return Ok((descriptor, false));
         }

@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 
 use crate::sys::mount::{MountAttributes, set_attributes};
@@ -42,7 +42,7 @@ pub(crate) fn tmpfs(bytes: u64, files: u64, mode: &str, flags: MountAttrFlags) -
     filesystem("tmpfs", &[("size", &bytes), ("nr_inodes", &files), ("mode", mode)], flags)
 }
 
-/// A new file system with these options, attached nowhere.
+/// A new file system with these options, attached nowhere. An option without a value is a flag.
 pub(crate) fn filesystem(
     kind: &str,
     options: &[(&str, &str)],
@@ -50,7 +50,11 @@ pub(crate) fn filesystem(
 ) -> Result<OwnedFd, Errno> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
-        fsconfig_set_string(&context, *name, *value)?;
+        if value.is_empty() {
+            fsconfig_set_flag(&context, *name)?;
+        } else {
+            fsconfig_set_string(&context, *name, *value)?;
+        }
     }
     fsconfig_create(&context)?;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)

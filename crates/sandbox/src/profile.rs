@@ -220,8 +220,8 @@ impl ProfileBuilder {
     /// Grants a regular file that is open already, to be read at `target`: this very file, whatever its path leads to
     /// by now.
     ///
-    /// Where the host is not root the file must still be found at its path, or the launch fails with
-    /// [`Step::OpenGrant`](crate::Step::OpenGrant); it never becomes another file.
+    /// The file must still have a name, and where the host is not root the one that it has moved to must be reachable,
+    /// or the launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant); it never becomes another file.
     #[must_use]
     pub fn grant_open(mut self, file: impl Into<OwnedFd>, target: impl Into<PathBuf>) -> Self {
         self.open.push(Arc::new(file.into()));

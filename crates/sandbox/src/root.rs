@@ -12,11 +12,20 @@ use crate::mount::{self, DATA, Failure, READ_ONLY};
 use crate::profile::Limits;
 use crate::wire::Step;
 
-/// Adds temporary folder, processes and grants. For pid 1 of new namespaces, which are copies of the zygote's.
-pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure> {
+/// A place that the child may write.
+pub(crate) struct Writable {
+    pub(crate) path: PathBuf,
+    pub(crate) is_directory: bool,
+}
+
+/// Adds temporary folder, processes and grants, and tells which grants can be written. For pid 1 of new namespaces,
+/// which are copies of the zygote's.
+pub(crate) fn complete(grants: Vec<OpenGrant>, limits: Limits) -> Result<Vec<Writable>, Failure> {
     temporary(limits).map_err(|errno| (Step::Temporary, errno))?;
     proc().map_err(|errno| (Step::Proc, errno))?;
-    place_all(grants).map_err(|errno| (Step::Grant, errno))
+    place_all(&grants).map_err(|errno| (Step::Grant, errno))?;
+    let writable = grants.into_iter().filter(|grant| grant.is_writable);
+    Ok(writable.map(|grant| Writable { path: grant.target, is_directory: grant.is_directory }).collect())
 }
 
 fn temporary(limits: Limits) -> Result<(), Errno> {

@@ -1,7 +1,12 @@
 //! Every attack of the list, one test for each, and the list itself.
-#![expect(clippy::disallowed_methods, reason = "compares the documentation, which is a file")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "compares the documentation, and lays out files of the host"
+)]
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod grants;
 mod list;
 
 use std::path::PathBuf;

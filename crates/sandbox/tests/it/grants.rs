@@ -1,0 +1,242 @@
+//! What is granted, and that nothing else is.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
+use std::path::Path;
+use std::time::Duration;
+
+use fumehood_sandbox::{
+    Access, Exit, Limits, Outcome, Profile, ProfileBuilder, ProfileError, Sandbox, SandboxError, Step,
+};
+use tempfile::TempDir;
+
+fn sandbox() -> Sandbox {
+    Sandbox::start_with(&crate::program()).expect("this machine has a sandbox")
+}
+
+fn shell(script: &str) -> ProfileBuilder {
+    let limits = Limits {
+        cpu_seconds: 5,
+        memory_bytes_per_process: 256 << 20,
+        processes: 16,
+        file_bytes: 1 << 20,
+        open_files: 64,
+        temporary_bytes: 1 << 20,
+        temporary_files: 64,
+    };
+    Profile::builder("/bin/sh", limits, Duration::from_secs(20))
+        .variable("PATH", "/usr/bin:/bin")
+        .argument("-c")
+        .argument(script)
+}
+
+fn run(sandbox: &Sandbox, profile: ProfileBuilder) -> Outcome {
+    let profile = profile.build().expect("the profile is consistent");
+    sandbox.spawn(&profile).and_then(|run| run.wait(&|| false)).expect("it runs")
+}
+
+fn output(outcome: &Outcome) -> String {
+    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{}", String::from_utf8_lossy(&outcome.errors.bytes));
+    String::from_utf8_lossy(&outcome.output.bytes).into_owned()
+}
+
+/// A folder whose path has no link in it.
+fn folder() -> TempDir {
+    let place = fs::canonicalize(std::env::temp_dir()).expect("there is a temporary folder");
+    tempfile::tempdir_in(place).expect("a folder can be made")
+}
+
+fn refused_step(result: Result<impl Sized, SandboxError>) -> Step {
+    match result {
+        Err(SandboxError::SetUp { step, .. }) => step,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it runs"),
+    }
+}
+
+#[test]
+fn an_overlay_takes_the_writes_and_leaves_the_folder() {
+    let (folder, sandbox) = (folder(), sandbox());
+    let (lower, upper) = (folder.path().join("lower"), folder.path().join("upper"));
+    fs::create_dir_all(lower.join("sub")).expect("made");
+    fs::create_dir(&upper).expect("made");
+    for name in ["kept", "changed", "removed", "sub/deep"] {
+        fs::write(lower.join(name), "before\n").expect("written");
+    }
+    let script = "cd /home/u/work && cat kept changed removed sub/deep && echo after > changed && rm removed && \
+                  echo new > sub/new && mkdir made && echo x > made/file && cat changed && test ! -e removed && ls /tmp";
+    let outcome = run(&sandbox, shell(script).overlay(&lower, &upper, "/home/u/work"));
+    assert_eq!(output(&outcome), "before\nbefore\nbefore\nbefore\nafter\n");
+    for name in ["kept", "changed", "removed", "sub/deep"] {
+        assert_eq!(fs::read_to_string(lower.join(name)).expect("it is there"), "before\n", "{name}");
+    }
+    assert!(!lower.join("made").exists() && !lower.join("sub/new").exists());
+    let changes = upper.join("changes");
+    assert_eq!(fs::read_to_string(changes.join("changed")).expect("it is there"), "after\n");
+    assert_eq!(fs::read_to_string(changes.join("sub/new")).expect("it is there"), "new\n");
+    assert_eq!(fs::read_to_string(changes.join("made/file")).expect("it is there"), "x\n");
+    assert!(!changes.join("kept").exists());
+    let removed = fs::symlink_metadata(changes.join("removed")).expect("it is there");
+    assert!(removed.file_type().is_char_device() && removed.rdev() == 0);
+    // The files are the caller's, as the child acted as the caller.
+    let owner = fs::metadata(changes.join("made/file")).expect("it is there").uid();
+    assert_eq!(owner, rustix_uid());
+    // A second run over the same changes would mix them up.
+    let again = shell("true").overlay(&lower, &upper, "/home/u/work").build().expect("consistent");
+    assert_eq!(refused_step(sandbox.spawn(&again)), Step::OpenGrant);
+}
+
+fn rustix_uid() -> u32 {
+    fs::metadata("/proc/self").expect("proc is there").uid()
+}
+
+#[test]
+fn an_overlay_runs_nothing_that_was_written() {
+    let (folder, sandbox) = (folder(), sandbox());
+    let (lower, upper) = (folder.path().join("lower"), folder.path().join("upper"));
+    fs::create_dir(&lower).expect("made");
+    fs::create_dir(&upper).expect("made");
+    let script =
+        "cp /bin/true /work/tool && chmod 755 /work/tool && if /work/tool; then echo ran; else echo not; fi";
+    assert_eq!(output(&run(&sandbox, shell(script).overlay(&lower, &upper, "/work"))), "not\n");
+    assert!(upper.join("changes/tool").exists());
+}
+
+#[test]
+fn a_descriptor_is_the_file_whatever_its_path_leads_to() {
+    let (folder, sandbox) = (folder(), sandbox());
+    let (path, aside) = (folder.path().join("file"), folder.path().join("aside"));
+    fs::write(&path, "reviewed\n").expect("written");
+    let open = || fs::File::open(&path).expect("it opens");
+    let cat = |file: fs::File| shell("cat /in/file; echo no > /in/file").grant_open(file, "/in/file");
+    assert_eq!(
+        String::from_utf8_lossy(&run(&sandbox, cat(open())).output.bytes),
+        "reviewed\n",
+        "while it is where it was"
+    );
+    assert_eq!(fs::read_to_string(&path).expect("it is there"), "reviewed\n");
+    let file = open();
+    fs::rename(&path, &aside).expect("renamed");
+    fs::write(&path, "swapped\n").expect("written");
+    assert_eq!(String::from_utf8_lossy(&run(&sandbox, cat(file)).output.bytes), "reviewed\n", "renamed");
+    let file = fs::File::open(&aside).expect("it opens");
+    fs::remove_file(&aside).expect("removed");
+    let profile = cat(file).build().expect("consistent");
+    assert_eq!(refused_step(sandbox.spawn(&profile)), Step::OpenGrant, "removed");
+}
+
+#[test]
+fn a_descriptor_is_a_regular_file() {
+    let (folder, sandbox) = (folder(), sandbox());
+    for file in [fs::File::open(folder.path()), fs::File::open("/dev/null")] {
+        let profile =
+            shell("true").grant_open(file.expect("it opens"), "/in/file").build().expect("consistent");
+        assert_eq!(refused_step(sandbox.spawn(&profile)), Step::OpenGrant);
+    }
+}
+
+#[test]
+fn no_part_of_a_source_is_a_link() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::create_dir(folder.path().join("real")).expect("made");
+    fs::write(folder.path().join("real/file"), "x\n").expect("written");
+    symlink(folder.path().join("real"), folder.path().join("link")).expect("linked");
+    symlink(folder.path().join("real/file"), folder.path().join("last")).expect("linked");
+    let through = |path: &Path| shell("cat /in/file").grant(path, "/in/file", Access::Read);
+    assert_eq!(output(&run(&sandbox, through(&folder.path().join("real/file")))), "x\n");
+    for path in ["link/file", "last"] {
+        let profile = through(&folder.path().join(path)).build().expect("consistent");
+        assert_eq!(refused_step(sandbox.spawn(&profile)), Step::OpenGrant, "{path}");
+    }
+}
+
+#[test]
+fn a_run_sees_no_place_of_another() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::write(folder.path().join("file"), "x\n").expect("written");
+    let list = || shell("ls /; ls /home 2>/dev/null; true");
+    let granted = |target: &str| list().grant(folder.path().join("file"), target, Access::Read);
+    let plain = output(&run(&sandbox, list()));
+    assert!(!plain.contains("home") && !plain.contains("secret"), "{plain}");
+    // While others are alive that were granted something at the top, below it, and beside it.
+    let held: Vec<_> = ["/secret", "/home/alice/x", "/home/bob/y"]
+        .map(|target| {
+            let profile = shell("sleep 10").grant(folder.path().join("file"), target, Access::Read).build();
+            sandbox.spawn(&profile.expect("consistent")).expect("it runs")
+        })
+        .into();
+    assert_eq!(output(&run(&sandbox, list())), plain);
+    assert!(output(&run(&sandbox, granted("/home/carol/z"))).ends_with("usr\ncarol\n"));
+    assert!(output(&run(&sandbox, granted("/secret"))).contains("secret"));
+    drop(held);
+    assert_eq!(output(&run(&sandbox, list())), plain);
+    // More views than are kept.
+    for number in 0..40 {
+        let seen = output(&run(&sandbox, granted(&format!("/top-{number}/file"))));
+        assert_eq!(seen.matches("top-").count(), 1, "{seen}");
+    }
+    assert_eq!(output(&run(&sandbox, list())), plain);
+}
+
+#[test]
+fn grants_of_one_top_stand_side_by_side() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::create_dir(folder.path().join("out")).expect("made");
+    fs::write(folder.path().join("a"), "a\n").expect("written");
+    fs::write(folder.path().join("b"), "b\n").expect("written");
+    let script = "cat /home/u/a /home/u/deep/b /c && echo written > /home/u/out/file && \
+                  for place in /home /home/u /home/u/deep /; do echo no 2>/dev/null > $place/x && echo $place; done; true";
+    let profile = shell(script)
+        .grant(folder.path().join("a"), "/home/u/a", Access::Read)
+        .grant(folder.path().join("b"), "/home/u/deep/b", Access::Read)
+        .grant(folder.path().join("b"), "/c", Access::Read)
+        .grant(folder.path().join("out"), "/home/u/out", Access::Write);
+    assert_eq!(output(&run(&sandbox, profile)), "a\nb\nb\n");
+    assert_eq!(fs::read_to_string(folder.path().join("out/file")).expect("written"), "written\n");
+}
+
+/// One over the limit of grants, and at it.
+#[test]
+fn a_hundred_grants_are_the_most() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::write(folder.path().join("file"), "x\n").expect("written");
+    let many = |count: usize| {
+        let grant = |profile: ProfileBuilder, number| {
+            profile.grant(folder.path().join("file"), format!("/in/{number}"), Access::Read)
+        };
+        (0..count).fold(shell("ls /in | wc -l"), grant)
+    };
+    assert_eq!(output(&run(&sandbox, many(100))), "100\n");
+    assert_eq!(many(101).build().err(), Some(ProfileError::Limit("grants")));
+}
+
+/// Each refusal beside what is accepted.
+#[test]
+fn what_can_be_written_is_nobodys_program_and_not_protected() {
+    let build = |profile: ProfileBuilder| profile.build().err();
+    let base = || shell("true");
+    assert_eq!(build(base().grant("/srv/a", "/a", Access::Write).protect("/srv/b")), None);
+    for (written, protected) in [("/srv/a", "/srv/a"), ("/srv/a/b", "/srv/a"), ("/srv", "/srv/a")] {
+        let error = build(base().grant(written, "/a", Access::Write).protect(protected));
+        assert_eq!(error, Some(ProfileError::Protected(written.into())));
+        let error = build(base().overlay("/srv/lower", written, "/a").protect(protected));
+        assert_eq!(error, Some(ProfileError::Protected(written.into())));
+        // Reading a protected place is no harm to it.
+        assert_eq!(build(base().grant(written, "/a", Access::Read).protect(protected)), None);
+        assert_eq!(build(base().overlay(written, "/var/upper", "/a").protect(protected)), None);
+    }
+    for place in ["/usr", "/usr/lib/python3", "/", "/etc"] {
+        let error = build(base().grant(place, "/a", Access::Write));
+        assert_eq!(error, Some(ProfileError::WritableProgram(place.into())));
+    }
+    let read_and_written = base().grant("/srv/a", "/a", Access::Read).grant("/srv/a/b", "/b", Access::Write);
+    assert_eq!(build(read_and_written), Some(ProfileError::WritableProgram("/srv/a/b".into())));
+    let beside = base().grant("/srv/a", "/a", Access::Read).grant("/srv/b", "/b", Access::Write);
+    assert_eq!(build(beside), None);
+    let over_itself = base().overlay("/srv/a", "/srv/a/upper", "/a");
+    assert_eq!(build(over_itself), Some(ProfileError::WritableProgram("/srv/a/upper".into())));
+    let one_upper = base().overlay("/srv/a", "/srv/up", "/a").overlay("/srv/b", "/srv/up", "/b");
+    assert_eq!(build(one_upper), Some(ProfileError::WritableProgram("/srv/up".into())));
+    let through_dots = base().grant("/srv/a/../b", "/a", Access::Read);
+    assert_eq!(build(through_dots), Some(ProfileError::Path("/srv/a/../b".into())));
+}
