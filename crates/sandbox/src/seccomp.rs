@@ -8,6 +8,7 @@
 mod calls;
 mod check;
 mod checked;
+pub(crate) mod outer;
 
 use crate::sys::seccomp::Instruction;
 use calls::{ALLOWED, DENIED};
