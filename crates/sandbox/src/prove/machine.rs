@@ -41,6 +41,8 @@ enum Lack {
     Proc,
     /// System calls.
     Calls(&'static [Taken]),
+    /// The versions of Landlock above this one. The kernel's is still there; it only says that it is older.
+    LandlockAbove(u32),
 }
 
 /// Every machine.
@@ -62,7 +64,7 @@ pub fn become_machine(mut arguments: impl Iterator<Item = OsString>) -> io::Erro
         return io::Error::other("a machine and a program are needed");
     };
     if name == HOLDER {
-        return hold();
+        return hold(program.to_str().and_then(|answer| answer.parse().ok()));
     }
     let Some(machine) = MACHINES.iter().find(|machine| name == machine.name) else {
         return io::Error::other("no such machine");
@@ -82,7 +84,8 @@ impl Lack {
             Self::Root { inside } => enter_user_namespace(0, inside),
             Self::UserNamespaces => std::fs::write("/proc/sys/user/max_user_namespaces", "0"),
             Self::Proc => mask_proc(),
-            Self::Calls(calls) => take(calls),
+            Self::Calls(calls) => take(calls, ""),
+            Self::LandlockAbove(version) => take(LANDLOCK_VERSION, &version.to_string()),
         }
     }
 }
@@ -124,16 +127,17 @@ fn cover(source: &str, target: &str, set: u64) -> io::Result<()> {
     Ok(move_mount(&mount, c"", CWD, target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
-fn take(calls: &[Taken]) -> io::Result<()> {
+/// What is asked gets this answer; none if it is no number.
+fn take(calls: &[Taken], answer: &str) -> io::Result<()> {
     let program = outer::program(calls);
-    if !calls.iter().any(|call| call.waits()) {
+    if !calls.iter().any(Taken::waits) {
         rustix::thread::set_no_new_privs(true)?;
         return Ok(crate::sys::seccomp::install(&program)?);
     }
     // A call waits only as long as somebody could decide: without a holder it would answer ENOSYS.
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     Command::new("/proc/self/exe")
-        .args([crate::helper::MACHINE_ARGUMENT, HOLDER, HOLDER])
+        .args([crate::helper::MACHINE_ARGUMENT, HOLDER, answer])
         .stdin(Stdio::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -143,18 +147,23 @@ fn take(calls: &[Taken]) -> io::Result<()> {
     Ok(socket::send(&ours, &[listener.as_fd()])?)
 }
 
-/// Keeps the listener that comes on standard input as long as its machine lives, and never decides.
-fn hold() -> io::Error {
+/// Keeps the listener that comes on standard input as long as its machine lives, and gives every call this answer.
+fn hold(answer: Option<i64>) -> io::Error {
     if let Err(errno) = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
     {
         return errno.into();
     }
-    match socket::receive(rustix::stdio::stdin(), 1) {
-        Ok(Some(_listener)) => loop {
-            std::thread::park();
-        },
-        Ok(None) => io::Error::other("the machine is gone"),
-        Err(errno) => errno.into(),
+    let listener = match socket::receive(rustix::stdio::stdin(), 1) {
+        Ok(Some(listener)) => listener,
+        Ok(None) => return io::Error::other("the machine is gone"),
+        Err(errno) => return errno.into(),
+    };
+    loop {
+        match (answer, listener.first()) {
+            // The caller may have died while it waited.
+            (Some(answer), Some(listener)) => drop(crate::sys::seccomp::answer_one(listener, answer)),
+            _ => std::thread::park(),
+        }
     }
 }
 
@@ -188,6 +197,26 @@ const MACHINES: &[Machine] = &[
             Taken::always(libc::SYS_landlock_add_rule, EOPNOTSUPP),
             Taken::always(libc::SYS_landlock_restrict_self, EOPNOTSUPP),
         ])],
+    },
+    Machine {
+        name: "landlock-2",
+        what: "a kernel before 6.2, whose Landlock lets files be cut short",
+        lacks: &[Lack::LandlockAbove(2)],
+    },
+    Machine {
+        name: "landlock-3",
+        what: "a kernel of 6.2, with the first Landlock that counts",
+        lacks: &[Lack::LandlockAbove(3)],
+    },
+    Machine {
+        name: "docker-with-landlock-5",
+        what: "Docker's filter on a kernel before 6.12, whose Landlock knows no signals",
+        lacks: &[
+            Lack::Calls(NAMESPACES),
+            Lack::Calls(CLONE3_UNKNOWN),
+            Lack::Calls(MOUNTS_FORBIDDEN),
+            Lack::LandlockAbove(5),
+        ],
     },
     Machine {
         name: "docker-without-landlock",
@@ -266,6 +295,11 @@ const MACHINES: &[Machine] = &[
         lacks: &[Lack::Calls(&[Taken::waiting(libc::SYS_unshare)])],
     },
     Machine {
+        name: "hangs-in-clone",
+        what: "making a process never ends, for an ordinary user's launcher",
+        lacks: &[Lack::Root { inside: ORDINARY }, Lack::Calls(&[Taken::waiting(libc::SYS_clone3)])],
+    },
+    Machine {
         name: "hangs-in-child",
         what: "changing mounts never ends, as over a network file system that is gone",
         lacks: &[Lack::Calls(&[Taken::waiting(libc::SYS_mount_setattr)])],
@@ -286,6 +320,8 @@ const LANDLOCK_UNKNOWN: &[Taken] = &[
     Taken::always(libc::SYS_landlock_add_rule, ENOSYS),
     Taken::always(libc::SYS_landlock_restrict_self, ENOSYS),
 ];
+/// The question for the version is the call with this flag, its third argument.
+const LANDLOCK_VERSION: &[Taken] = &[Taken::waiting_if(libc::SYS_landlock_create_ruleset, 2, 1)];
 const MOUNTS_FORBIDDEN: &[Taken] = &[
     Taken::always(libc::SYS_mount, EPERM),
     Taken::always(libc::SYS_umount2, EPERM),

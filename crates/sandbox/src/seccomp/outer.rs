@@ -15,8 +15,10 @@ enum What {
     Answer(i32),
     /// EPERM where the check does not hold.
     Unless(Check),
-    /// Whoever calls waits for somebody to decide.
+    /// Whoever calls waits for the filter's listener to decide.
     Wait,
+    /// As that, if the argument has one of these bits.
+    WaitIf { argument: u32, bits: u32 },
 }
 
 impl Taken {
@@ -35,8 +37,13 @@ impl Taken {
         Self { number, what: What::Wait }
     }
 
+    /// Such a call waits for the filter's listener if this argument has one of these bits.
+    pub(crate) const fn waiting_if(number: libc::c_long, argument: u32, bits: u32) -> Self {
+        Self { number, what: What::WaitIf { argument, bits } }
+    }
+
     pub(crate) fn waits(&self) -> bool {
-        matches!(self.what, What::Wait)
+        matches!(self.what, What::Wait | What::WaitIf { .. })
     }
 }
 
@@ -44,14 +51,17 @@ impl Taken {
 pub(crate) fn program(taken: &[Taken]) -> Vec<Instruction> {
     let mut program = vec![load(OFFSET_NUMBER)];
     for Taken { number, what } in taken.iter().copied() {
-        let mut then = match what {
+        let pass = answer(libc::SECCOMP_RET_ALLOW);
+        let ask = answer(libc::SECCOMP_RET_USER_NOTIF);
+        let then = match what {
             What::Answer(code) => Vec::from([answer(errno(code))]),
-            What::Wait => Vec::from([answer(libc::SECCOMP_RET_USER_NOTIF)]),
-            What::Unless(check) => check.instructions(),
+            What::Wait => Vec::from([ask]),
+            What::Unless(check) => check.instructions().into_iter().chain([pass]).collect(),
+            What::WaitIf { argument, bits } => {
+                let only_if = Check::OnlyIf { argument, bits };
+                only_if.instructions().into_iter().chain([ask]).collect()
+            }
         };
-        if matches!(what, What::Unless(_)) {
-            then.push(answer(libc::SECCOMP_RET_ALLOW));
-        }
         // A number that is none takes nothing; neither does a body too long to jump over, which is never written.
         let (Ok(number), Ok(skip)) = (u32::try_from(number), u8::try_from(then.len())) else { continue };
         program.push(jump_equal(number, 0, skip));
@@ -59,4 +69,38 @@ pub(crate) fn program(taken: &[Taken]) -> Vec<Instruction> {
     }
     program.push(answer(libc::SECCOMP_RET_ALLOW));
     program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::judge;
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_taken_and_all_else_passes() {
+        const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+        const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
+        let program = program(&[
+            Taken::always(libc::SYS_clone3, libc::ENOSYS),
+            Taken::with_flags(libc::SYS_unshare, 0x7e02_0000),
+            Taken::waiting_if(libc::SYS_landlock_create_ruleset, 2, 1),
+            Taken::waiting(libc::SYS_mount_setattr),
+        ]);
+        let judge = |number: libc::c_long, arguments: [u64; 3]| {
+            let [first, second, third] = arguments;
+            let number = u32::try_from(number).unwrap();
+            judge(&program, super::super::ARCHITECTURE, number, [first, second, third, 0, 0, 0])
+        };
+        assert_eq!(judge(libc::SYS_clone3, [0; 3]), errno(libc::ENOSYS));
+        assert_eq!(judge(libc::SYS_unshare, [0x1000_0000, 0, 0]), errno(libc::EPERM));
+        assert_eq!(judge(libc::SYS_unshare, [0x200, 0, 0]), ALLOW);
+        assert_eq!(judge(libc::SYS_landlock_create_ruleset, [0, 0, 1]), ASK);
+        assert_eq!(judge(libc::SYS_landlock_create_ruleset, [1, 16, 0]), ALLOW);
+        assert_eq!(judge(libc::SYS_mount_setattr, [0; 3]), ASK);
+        for number in 0..500 {
+            let is_taken = [libc::SYS_clone3, libc::SYS_landlock_create_ruleset, libc::SYS_mount_setattr]
+                .contains(&number);
+            assert_eq!(judge(number, [0; 3]) == ALLOW, !is_taken, "{number}");
+        }
+    }
 }

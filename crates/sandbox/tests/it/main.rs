@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod list;
+mod machines;
 
 use std::path::PathBuf;
 
