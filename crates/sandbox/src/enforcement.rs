@@ -118,7 +118,7 @@ impl Obstacle {
                 "user namespaces are switched off, used up or nested too deep: raise the sysctl user.max_user_namespaces"
             }
             (Step::IdMap, libc::EPERM | libc::EINVAL) => {
-                "root here is root of a user namespace that does not know the sandbox's user: start fumehood as an ordinary user, or map more users into the container"
+                "root here is root of a user namespace that does not know the sandbox's user: start fumehood as an ordinary user of the container"
             }
             (Step::Clone | Step::IdMap, libc::ENOSYS) => {
                 "clone3 is unknown: Linux 5.5 or newer is needed, and an outer sandbox or container that lets clone3 through"

@@ -249,6 +249,11 @@ const MACHINES: &[Machine] = &[
         lacks: &[Lack::Root { inside: 0 }, Lack::UserNamespaces],
     },
     Machine {
+        name: "user-of-a-rootless-container",
+        what: "an ordinary user of a user namespace that knows no other user",
+        lacks: &[Lack::Root { inside: ORDINARY }],
+    },
+    Machine {
         name: "rootless-container",
         what: "root of a user namespace that knows no other user",
         lacks: &[Lack::Root { inside: 0 }],

@@ -98,8 +98,7 @@ mod tests {
         assert_eq!(judge(libc::SYS_landlock_create_ruleset, [1, 16, 0]), ALLOW);
         assert_eq!(judge(libc::SYS_mount_setattr, [0; 3]), ASK);
         for number in 0..500 {
-            let is_taken = [libc::SYS_clone3, libc::SYS_landlock_create_ruleset, libc::SYS_mount_setattr]
-                .contains(&number);
+            let is_taken = [libc::SYS_clone3, libc::SYS_mount_setattr].contains(&number);
             assert_eq!(judge(number, [0; 3]) == ALLOW, !is_taken, "{number}");
         }
     }
