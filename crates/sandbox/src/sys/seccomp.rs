@@ -26,11 +26,12 @@ pub(crate) fn answer_one(listener: impl AsFd, value: i64) -> Result<(), Errno> {
     let listener = listener.as_fd().as_raw_fd();
     // SAFETY: a notification is plain integers, for which zero is a value; the kernel asks for zeroes.
     let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one notification, of the size that it told libc's authors, to a live one.
+    // SAFETY: the kernel writes as many bytes as the request's number says, which is the size of this live value, and
+    // only for a listener; any other descriptor is refused.
     let received = unsafe { libc::ioctl(listener, NOTIFICATION_RECEIVE, &raw mut call) };
     check(received.into())?;
     let answer = libc::seccomp_notif_resp { id: call.id, val: value, error: 0, flags: 0 };
-    // SAFETY: the kernel reads one answer from a live one.
+    // SAFETY: the kernel reads as many bytes as the request's number says, which is the size of this live value.
     check(unsafe { libc::ioctl(listener, NOTIFICATION_SEND, &raw const answer) }.into()).map(drop)
 }
 
