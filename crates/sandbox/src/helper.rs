@@ -18,3 +18,5 @@ pub fn dispatch() {
 pub(crate) const LAUNCHER_ARGUMENT: &str = "--fumehood-launcher";
 /// The hidden first argument of an attacker; a name and facts follow.
 pub(crate) const ATTACK_ARGUMENT: &str = "--fumehood-attack";
+/// The first argument of the tests' helper by which it plays a machine; see [`become_machine`](crate::prove::become_machine).
+pub const MACHINE_ARGUMENT: &str = "--fumehood-machine";

@@ -9,6 +9,7 @@ mod files;
 mod hosts;
 mod kernel;
 mod lifetime;
+mod machine;
 mod memory;
 mod network;
 pub(crate) mod payload;
@@ -23,6 +24,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use crate::{Level, Sandbox};
+pub use machine::{Machine, become_machine, machines};
 use scene::Payload;
 use trial::{Control, Expected, HostTrial};
 

@@ -8,6 +8,7 @@
 mod calls;
 mod check;
 mod checked;
+pub(crate) mod outer;
 
 use crate::sys::seccomp::Instruction;
 use calls::{ALLOWED, DENIED};
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     /// Runs the program as the kernel would.
-    fn judge(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
+    pub(super) fn judge(program: &[Instruction], architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         let low = |value: u64| u32::try_from(value & 0xffff_ffff).unwrap();
         let word = |offset: u32| match offset {
             OFFSET_NUMBER => number,

@@ -1,14 +1,28 @@
 //! A launcher and an attacker for the tests, which cannot be either themselves. Started by hand, it tries the attacks
-//! that are named, or all.
+//! that are named, or all; or it plays a machine that lacks something, for itself or another program.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use fumehood_sandbox::prove::{Proof, Verdict, attacks, prove_one};
-use fumehood_sandbox::{Sandbox, helper};
+use fumehood_sandbox::prove::{Proof, Verdict, attacks, become_machine, prove_one};
+use fumehood_sandbox::{Access, Exit, Level, Limits, Profile, Sandbox, SandboxError, helper};
 
 fn main() -> ExitCode {
     helper::dispatch();
-    let named: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    match arguments.peek() {
+        Some(argument) if argument == helper::MACHINE_ARGUMENT => {
+            eprintln!("{}", become_machine(arguments.skip(1)));
+            ExitCode::from(CANNOT_PLAY)
+        }
+        Some(argument) if argument == REPORT_ARGUMENT => report(arguments.skip(1)),
+        _ => prove(&arguments.filter_map(|name| name.into_string().ok()).collect::<Vec<_>>()),
+    }
+}
+
+fn prove(named: &[String]) -> ExitCode {
     let (Ok(program), Ok(sandbox)) = (std::env::current_exe(), Sandbox::start()) else {
         eprintln!("no sandbox here");
         return ExitCode::FAILURE;
@@ -33,3 +47,78 @@ fn print(Proof { attack, verdict, outside, inside }: &Proof) {
     };
     println!("{}: {verdict}\n  outside: {outside}\n  inside: {inside}", attack.name);
 }
+
+/// Says what this machine enforces, and runs a program that leaves a file in the folder of the first argument, with
+/// the floor of the second.
+fn report(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.collect();
+    let [folder, floor] = arguments.as_slice() else { return ExitCode::from(CANNOT_PLAY) };
+    let floors = [Level::Kernel, Level::Namespaces, Level::Full];
+    let Some(floor) = floors.into_iter().find(|level| floor == level.as_str()) else {
+        return ExitCode::from(CANNOT_PLAY);
+    };
+    let sandbox = match Sandbox::start() {
+        Ok(sandbox) => sandbox,
+        Err(error) => return refused(&error, REFUSED_BY_MACHINE),
+    };
+    let enforcement = sandbox.enforcement();
+    println!("level: {}", enforcement.level());
+    if let Some(obstacle) = enforcement.obstacle() {
+        println!("obstacle: {:?} {}", obstacle.step, obstacle.errno);
+        println!("remedy: {}", obstacle.remedy());
+    }
+    for axis in enforcement.axes() {
+        println!("axis: {}: {}: {}", axis.name, axis.state.as_str(), axis.mechanism);
+    }
+    match run(&sandbox, Path::new(folder), floor) {
+        Ok(Some(Exit::Code(code))) => {
+            println!("program: exit {code}");
+            ExitCode::SUCCESS
+        }
+        Ok(exit) => {
+            println!("program: {exit:?}");
+            ExitCode::FAILURE
+        }
+        Err(error) => refused(&error, REFUSED_BY_FLOOR),
+    }
+}
+
+fn run(sandbox: &Sandbox, folder: &Path, floor: Level) -> Result<Option<Exit>, SandboxError> {
+    let profile = Profile::builder("/bin/sh", LIMITS, Duration::from_secs(20))
+        .argument("-c")
+        .argument("echo ran >/work/ran && /bin/ls /proc >/dev/null && exit 7")
+        // Its own name, by which the host knows it if it is left running.
+        .argument(folder)
+        .grant(folder, "/work", Access::Write)
+        .floor(floor)
+        .build();
+    let Ok(profile) = profile else { return Ok(None) };
+    sandbox.spawn(&profile)?.wait(&|| false).map(|outcome| outcome.exit)
+}
+
+fn refused(error: &SandboxError, code: u8) -> ExitCode {
+    let kind = match error {
+        SandboxError::Unavailable(obstacle) => format!("{:?} {}", obstacle.step, obstacle.errno),
+        SandboxError::SetUp { step, errno } => format!("{step:?} {errno} for this run"),
+        SandboxError::BelowFloor { .. } => "below the floor".to_owned(),
+        SandboxError::Launcher(_) => "no launcher".to_owned(),
+        SandboxError::LauncherGone => "no answer".to_owned(),
+        _ => "otherwise".to_owned(),
+    };
+    println!("refused: {kind}\nerror: {error}");
+    ExitCode::from(code)
+}
+
+const REPORT_ARGUMENT: &str = "--fumehood-report";
+const REFUSED_BY_MACHINE: u8 = 3;
+const REFUSED_BY_FLOOR: u8 = 4;
+const CANNOT_PLAY: u8 = 5;
+const LIMITS: Limits = Limits {
+    cpu_seconds: 5,
+    memory_bytes_per_process: 64 << 20,
+    processes: 16,
+    file_bytes: 1 << 20,
+    open_files: 32,
+    temporary_bytes: 1 << 20,
+    temporary_files: 64,
+};

@@ -28,22 +28,27 @@ fn every_attack_says_what_where_and_how() {
     }
 }
 
-/// `UPDATE=1` rewrites the table.
 #[test]
 fn the_documentation_lists_every_attack() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/attacks.md");
+    table_is("attacks.md", "\n## Sandbox\n", &rows());
+}
+
+/// Compares the first table below a heading; `UPDATE=1` rewrites it.
+pub(crate) fn table_is(document: &str, heading: &str, rows: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(document);
     let document = std::fs::read_to_string(&path).expect("the document is there");
-    let start = document.find(HEADING).expect("the document has the heading") + HEADING.len();
+    let start = document.find(heading).expect("the document has the heading") + heading.len();
     let end = document[start..].find("\n## ").map_or(document.len(), |end| start + end + 1);
     let section = &document[start..end];
     let table = section.find("\n|").expect("the section has a table") + 1;
     let rest = section[table..].find("\n\n").map_or(section.len(), |end| table + end + 1);
-    if section[table..rest] != rows() {
+    if section[table..rest] != *rows {
         assert!(
             std::env::var_os("UPDATE").is_some(),
-            "docs/attacks.md is out of date: run this test with UPDATE=1"
+            "{} is out of date: run this test with UPDATE=1",
+            path.display()
         );
-        let parts = [&document[..start + table], &rows(), &document[start + rest..]];
+        let parts = [&document[..start + table], rows, &document[start + rest..]];
         std::fs::write(&path, parts.concat()).expect("the document can be written");
     }
 }
@@ -55,5 +60,3 @@ fn rows() -> String {
     let head = "| attack: a program that … | seen | met by | test |\n|---|---|---|---|\n";
     std::iter::once(head.to_owned()).chain(attacks().iter().map(row)).collect()
 }
-
-const HEADING: &str = "\n## Sandbox\n";

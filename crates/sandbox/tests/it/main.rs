@@ -8,6 +8,7 @@
 
 mod grants;
 mod list;
+mod machines;
 
 use std::path::PathBuf;
 
