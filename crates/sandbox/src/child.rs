@@ -130,6 +130,9 @@ fn become_program(prepared: &Prepared, writable: &[Writable]) -> Result<Never, F
     restrict_files(writable, *landlock_abi).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
     limit(request.limits).map_err(at(Step::Limits))?;
+    if request.program.is_empty() {
+        try_process_limit().map_err(at(Step::ProcessLimit))?;
+    }
     for (number, fd) in standard.iter().enumerate() {
         put_at(fd, number).map_err(at(Step::Descriptors))?;
     }
@@ -165,6 +168,20 @@ fn limit(limits: Limits) -> Result<(), Errno> {
     // One more second before the signal that cannot be caught.
     let cpu = Rlimit { current: Some(limits.cpu_seconds), maximum: Some(limits.cpu_seconds + 1) };
     rustix::process::setrlimit(Resource::Cpu, cpu)
+}
+
+/// The kernel holds its own root to no number of processes, in whatever user namespace it hides.
+fn try_process_limit() -> Result<(), Errno> {
+    for _ in 0..=crate::profile::PROBE_PROCESSES {
+        match process::clone(Namespaces::NONE) {
+            // Counted until it is collected, which it never is.
+            Ok(Clone::Child) => process::exit(0),
+            Ok(Clone::Parent { .. }) => {}
+            Err(Errno::AGAIN) => return Ok(()),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::PERM)
 }
 
 /// A user namespace below the one that owns the mounts: what was set up can no longer be changed from inside.

@@ -111,16 +111,10 @@ impl Obstacle {
     /// What the person who owns the machine can do about it.
     pub fn remedy(self) -> &'static str {
         match (self.step, self.errno) {
-            (
-                Step::LauncherNamespace | Step::IdMap | Step::Clone | Step::InnerNamespace,
-                libc::ENOSPC | libc::EUSERS,
-            ) => {
+            (Step::LauncherNamespace | Step::Clone | Step::InnerNamespace, libc::ENOSPC | libc::EUSERS) => {
                 "user namespaces are switched off, used up or nested too deep: raise the sysctl user.max_user_namespaces"
             }
-            (Step::IdMap, libc::EPERM | libc::EINVAL) => {
-                "root here is root of a user namespace that does not know the sandbox's user: start fumehood as an ordinary user of the container"
-            }
-            (Step::Clone | Step::IdMap, libc::ENOSYS) => {
+            (Step::Clone, libc::ENOSYS) => {
                 "clone3 is unknown: Linux 5.5 or newer is needed, and an outer sandbox or container that lets clone3 through"
             }
             (Step::LauncherNamespace | Step::Clone, libc::ENOSYS | libc::EINVAL) => {
@@ -135,24 +129,18 @@ impl Obstacle {
             (Step::Landlock, _) => {
                 "Landlock 3 or newer is needed: Linux 6.2 with landlock in the boot parameter lsm, and an outer sandbox that lets its calls through"
             }
+            (Step::ProcessLimit, _) => {
+                "this user is the machine's root outside, whom the kernel holds to no number of processes: start fumehood as another user"
+            }
             (Step::Seccomp, _) => {
                 "system call filters are needed: a kernel built with CONFIG_SECCOMP_FILTER, and an outer sandbox that lets seccomp through"
             }
-            (
-                Step::Propagation | Step::Root | Step::Temporary | Step::Proc | Step::PivotRoot,
-                libc::ENOSYS,
-            ) => {
+            (Step::Propagation | Step::Base | Step::Temporary | Step::Proc, libc::ENOSYS) => {
                 "the newer mount calls are needed, up to mount_setattr: Linux 5.12 or newer, and an outer sandbox that lets them through; gVisor lacks that one"
             }
             // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
             (
-                Step::MapIds
-                | Step::HostName
-                | Step::Propagation
-                | Step::Root
-                | Step::Temporary
-                | Step::Proc
-                | Step::PivotRoot,
+                Step::MapIds | Step::HostName | Step::Propagation | Step::Base | Step::Temporary | Step::Proc,
                 libc::EPERM | libc::EACCES,
             ) => {
                 "user namespaces have no rights over mounts here: on Ubuntu, add an AppArmor profile for this program that allows userns; in a container, allow mounts in its AppArmor profile and system call filter"

@@ -8,12 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use crate::confined::{Confined, Exit, Outcome, timespec};
+use crate::confined::{Confined, Exit, Outcome};
 use crate::enforcement::{Enforcement, Obstacle};
+use crate::patience::Patience;
 use crate::profile::Profile;
 use crate::socket;
 use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
@@ -40,6 +40,8 @@ pub enum SandboxError {
     Launcher(io::Error),
     /// The launcher is gone.
     LauncherGone,
+    /// Something hangs, or the machine is too busy: no answer came in time. It may come the next time.
+    NoAnswer,
     /// The request is larger than 1 MiB.
     RequestTooLarge,
     /// This machine cannot confine a child: this fails for every one.
@@ -105,7 +107,10 @@ impl Sandbox {
         let sandbox =
             Self { launcher, zygote, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
         // By doing: every step of a launch, with a child that leaves instead of executing a program.
-        match sandbox.begin(&Profile::probe(), PROBE_TIME_MAX).and_then(|probe| probe.wait(&|| false)) {
+        match sandbox
+            .begin(&Profile::probe(), &mut Patience::for_a_probe())
+            .and_then(|probe| probe.wait(&|| false))
+        {
             Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
             Ok(_) => Err(SandboxError::LauncherGone),
             Err(SandboxError::SetUp { step, errno }) => {
@@ -136,10 +141,10 @@ impl Sandbox {
         if self.enforcement.level() < profile.floor {
             return Err(SandboxError::BelowFloor { level: self.enforcement.level(), floor: profile.floor });
         }
-        self.begin(profile, SET_UP_TIME_MAX)
+        self.begin(profile, &mut Patience::of(SET_UP_TIME_MAX))
     }
 
-    pub(crate) fn begin(&self, profile: &Profile, patience: Duration) -> Result<Confined, SandboxError> {
+    pub(crate) fn begin(&self, profile: &Profile, patience: &mut Patience) -> Result<Confined, SandboxError> {
         let request = request_memory(profile)?;
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(host);
         let ((child_input, input), (output, child_output), (errors, child_errors)) =
@@ -164,14 +169,22 @@ impl Drop for Sandbox {
         for socket in [&self.zygote, &self.launcher] {
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
         }
-        if let Ok(process) = self.process.get_mut() {
-            let _ = process.wait();
+        let Ok(process) = self.process.get_mut() else { return };
+        let deadline = std::time::Instant::now() + LEAVE_TIME_MAX;
+        while matches!(process.try_wait(), Ok(None)) {
+            if std::time::Instant::now() >= deadline {
+                // It hangs. The kernel ends with it whatever it made.
+                let _ = process.kill();
+                let _ = process.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
 /// Waits for the record that says that the program runs. If that does not come, nothing will run.
-fn await_start(report: &OwnedFd, patience: Duration) -> Result<OwnedFd, SandboxError> {
+fn await_start(report: &OwnedFd, patience: &mut Patience) -> Result<OwnedFd, SandboxError> {
     let mut pidfd = None;
     let error = loop {
         match next_record(report, patience) {
@@ -202,24 +215,15 @@ fn give_up(report: &OwnedFd, mut pidfd: Option<OwnedFd>) {
 }
 
 fn await_hello(socket: &OwnedFd) -> Result<Hello, SandboxError> {
-    let mut waiting = [PollFd::new(socket, PollFlags::IN)];
+    Patience::for_a_probe().wait_for(socket)?;
     let mut bytes = [0; HELLO_BYTES];
-    match poll(&mut waiting, Some(&timespec(PROBE_TIME_MAX))) {
-        Ok(1) => {
-            let length = socket::receive_plain(socket, &mut bytes).map_err(host)?;
-            Hello::from_bytes(&bytes[..length]).ok_or(SandboxError::LauncherGone)
-        }
-        _ => Err(SandboxError::LauncherGone),
-    }
+    let length = socket::receive_plain(socket, &mut bytes).map_err(host)?;
+    Hello::from_bytes(&bytes[..length]).ok_or(SandboxError::LauncherGone)
 }
 
-fn next_record(report: &OwnedFd, patience: Duration) -> Result<(Record, Option<OwnedFd>), SandboxError> {
-    let mut waiting = [PollFd::new(report, PollFlags::IN)];
-    match rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&timespec(patience)))) {
-        Ok(0) => Err(SandboxError::LauncherGone),
-        Err(errno) => Err(SandboxError::Host(errno)),
-        Ok(_) => socket::receive_record(report).ok().flatten().ok_or(SandboxError::LauncherGone),
-    }
+fn next_record(report: &OwnedFd, patience: &mut Patience) -> Result<(Record, Option<OwnedFd>), SandboxError> {
+    patience.wait_for(report)?;
+    socket::receive_record(report).ok().flatten().ok_or(SandboxError::LauncherGone)
 }
 
 /// The request in memory that can no longer change.
@@ -257,6 +261,9 @@ impl std::fmt::Display for SandboxError {
         match self {
             Self::Launcher(error) => write!(f, "the launcher could not be started: {error}"),
             Self::LauncherGone => f.write_str("the launcher is gone"),
+            Self::NoAnswer => f.write_str(
+                "the sandbox did not answer in time: it hangs, or the machine is overloaded; try again",
+            ),
             Self::RequestTooLarge => f.write_str("arguments, environment and grants are larger than 1 MiB"),
             Self::Unavailable(obstacle) => {
                 write!(f, "this machine cannot confine a program: {obstacle}; {}", obstacle.remedy())
@@ -275,5 +282,4 @@ impl std::fmt::Display for SandboxError {
 impl std::error::Error for SandboxError {}
 
 const SET_UP_TIME_MAX: Duration = Duration::from_secs(10);
-/// A probe takes a few milliseconds; the rest is for a machine that is busy with something else.
-const PROBE_TIME_MAX: Duration = Duration::from_secs(10);
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);

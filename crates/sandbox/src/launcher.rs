@@ -76,8 +76,9 @@ impl Launcher {
     fn start(host: OwnedFd) -> Result<Self, Failure> {
         let at = |step| move |errno| (step, errno);
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        // Root without the capability, as in most containers, is treated like anybody.
-        let is_root = uid == 0 && may_mount();
+        // Root without its rights, as in most containers, or of a user namespace, is treated like anybody.
+        let id_map = if uid == 0 && may_mount() { id_map().ok() } else { None };
+        let is_root = id_map.is_some();
         if !is_root {
             process::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).map_err(at(Step::LauncherNamespace))?;
             let maps = [
@@ -86,10 +87,9 @@ impl Launcher {
                 ("gid_map", format!("{gid} {gid} 1\n")),
             ];
             for (name, content) in maps {
-                write_file(&format!("/proc/self/{name}"), &content).map_err(at(Step::LauncherNamespace))?;
+                write_file(&format!("/proc/self/{name}"), &content).map_err(at(Step::MapIds))?;
             }
         }
-        let id_map = if is_root { Some(id_map().map_err(at(Step::IdMap))?) } else { None };
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(at(Step::Start))?;

@@ -17,6 +17,7 @@ mod landlock;
 mod launch;
 mod launcher;
 mod mount;
+mod patience;
 mod profile;
 #[expect(
     clippy::disallowed_methods,

@@ -166,7 +166,7 @@ impl Profile {
             limits: Limits {
                 cpu_seconds: 1,
                 memory_bytes_per_process: 1 << 28,
-                processes: 8,
+                processes: PROBE_PROCESSES,
                 file_bytes: 1 << 20,
                 open_files: 32,
                 temporary_bytes: 1 << 20,
@@ -424,6 +424,8 @@ const RESERVED: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/dev", "/proc", "/tmp", "/sys"];
 /// Where the host's programs are.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc"];
+/// Few, as the probe tries whether the kernel holds it to them.
+pub(crate) const PROBE_PROCESSES: u64 = 3;
 /// So many fit into one message, which holds 253 descriptors: five, and two for each.
 pub(crate) const GRANTS_MAX: usize = 100;
 const WALL_MAX: Duration = Duration::from_hours(24);

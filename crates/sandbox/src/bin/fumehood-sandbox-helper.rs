@@ -102,7 +102,8 @@ fn refused(error: &SandboxError, code: u8) -> ExitCode {
         SandboxError::SetUp { step, errno } => format!("{step:?} {errno} for this run"),
         SandboxError::BelowFloor { .. } => "below the floor".to_owned(),
         SandboxError::Launcher(_) => "no launcher".to_owned(),
-        SandboxError::LauncherGone => "no answer".to_owned(),
+        SandboxError::NoAnswer => "no answer".to_owned(),
+        SandboxError::LauncherGone => "the launcher is gone".to_owned(),
         _ => "otherwise".to_owned(),
     };
     println!("refused: {kind}\nerror: {error}");

@@ -12,6 +12,7 @@ use super::payload::command;
 use super::scene::Scene;
 use super::stage::{Stage, processes_with};
 use super::trial::{HostTrial, LIMITS, Prover, Seen, text};
+use crate::patience::Patience;
 use crate::{Access, Killed, Profile, ProfileBuilder, Sandbox, SandboxError};
 
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -133,7 +134,7 @@ fn slow_set_up(prover: &Prover<'_>) -> Result<Seen, String> {
     let profile = prover.profile(&stage).build().map_err(text)?;
     let (mut started, mut given_up) = (0, 0);
     for quarters in 0..4 * MOMENTS {
-        match prover.sandbox.begin(&profile, Duration::from_micros(quarters * 250)) {
+        match prover.sandbox.begin(&profile, &mut Patience::of(Duration::from_micros(quarters * 250))) {
             Ok(_) => started += 1,
             Err(_) => given_up += 1,
         }

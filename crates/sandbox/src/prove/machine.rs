@@ -144,7 +144,7 @@ fn take(calls: &[Taken], answer: &str) -> io::Result<()> {
         .spawn()?;
     rustix::thread::set_no_new_privs(true)?;
     let listener = crate::sys::seccomp::install_with_listener(&program)?;
-    Ok(socket::send(&ours, &[listener.as_fd()])?)
+    Ok(socket::send(&ours, &[], &[listener.as_fd()])?)
 }
 
 /// Keeps the listener that comes on standard input as long as its machine lives, and gives every call this answer.
@@ -153,8 +153,8 @@ fn hold(answer: Option<i64>) -> io::Error {
     {
         return errno.into();
     }
-    let listener = match socket::receive(rustix::stdio::stdin(), 1) {
-        Ok(Some(listener)) => listener,
+    let listener = match socket::receive(rustix::stdio::stdin()) {
+        Ok(Some(message)) => message.fds,
         Ok(None) => return io::Error::other("the machine is gone"),
         Err(errno) => return errno.into(),
     };

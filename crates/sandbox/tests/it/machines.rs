@@ -244,7 +244,7 @@ fn a_machine_that_hangs_is_refused_in_bounded_time() {
     let folder = folder();
     let silent = script("exec /bin/sleep 1000", &folder.path().join("silent"));
     let start = Instant::now();
-    assert!(matches!(Sandbox::start_with(&silent), Err(SandboxError::LauncherGone)));
+    assert!(matches!(Sandbox::start_with(&silent), Err(SandboxError::NoAnswer)));
     assert!(start.elapsed() < PROBE_ENDS_WITHIN, "a silent launcher: {:?}", start.elapsed());
     for run in runs {
         let (name, seen, elapsed) = run.join().expect("the thread ends");
@@ -257,7 +257,6 @@ fn a_machine_that_hangs_is_refused_in_bounded_time() {
 
 //
 #[test]
-#[ignore = "not met yet: dropping a sandbox waits for its launcher for ever"]
 fn a_launcher_that_hangs_is_given_up_in_bounded_time() {
     for (name, _) in TABLE.iter().filter(|(_, expected)| matches!(expected, LauncherHangs)) {
         let folder = folder();
