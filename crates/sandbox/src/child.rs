@@ -4,6 +4,8 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
@@ -12,6 +14,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use crate::grant::OpenGrant;
+use crate::kernel::END;
+use crate::landlock::Rights;
 use crate::mount::Failure;
 use crate::profile::Limits;
 use crate::root::{self, Writable};
@@ -21,45 +25,83 @@ use crate::sys::{landlock, seccomp};
 use crate::wire::{Record, Request, Step};
 use crate::zygote::write_file;
 
-/// What the launcher prepared for one child.
-pub(crate) struct Prepared {
+/// What every run is made from.
+pub(crate) struct Job {
     pub(crate) request: Request,
-    pub(crate) grants: Vec<OpenGrant>,
     /// Standard input, output and error.
     pub(crate) standard: [OwnedFd; 3],
     /// Where records go.
     pub(crate) report: OwnedFd,
-    /// Closed by the zygote when the host has been sent what it can end us by. Nobody is told that we run before.
+    /// Closed by our parent when the host has been sent what it can end us by. Nobody is told that we run before.
     pub(crate) announced: OwnedFd,
     /// The system call filter.
-    pub(crate) filter: std::rc::Rc<[seccomp::Instruction]>,
-    pub(crate) landlock_abi: u32,
+    pub(crate) filter: Rc<[seccomp::Instruction]>,
+    pub(crate) rights: Rights,
+    /// Processes that the kernel counts to the limit and that are none of this run.
+    pub(crate) others: u64,
+    pub(crate) kind: Kind,
+}
+
+/// What surrounds a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Namespaces of its own.
+    Namespaces,
+    /// The host's.
+    Kernel,
+}
+
+/// A file or folder, and what Landlock lets the child do with it and all below.
+pub(crate) struct Rule {
+    pub(crate) file: OwnedFd,
+    pub(crate) allowed: u64,
 }
 
 /// Pid 1 of the new namespaces. Never returns.
-pub(crate) fn init(mut prepared: Prepared) -> ! {
-    let grants = std::mem::take(&mut prepared.grants);
-    let writable = root::complete(grants, prepared.request.limits);
-    let (step, errno) = match writable.and_then(|writable| run(&prepared, &writable)) {
+pub(crate) fn init(job: &Job, grants: Vec<OpenGrant>) -> ! {
+    let limits = job.request.limits;
+    let completed = root::complete(grants, limits)
+        .and_then(|writable| rules(&writable, job.rights).map_err(|errno| (Step::Landlock, errno)));
+    let (step, errno) = match completed.and_then(|rules| run(job, &rules)) {
         Ok(never) => match never {},
         Err(failure) => failure,
     };
-    send(&prepared.report, Record::Failed { step, errno: errno.raw_os_error() });
+    send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
     process::exit(SETUP_FAILED);
 }
 
-enum Never {}
+/// The mounts say the same already; this is a second opinion, from another part of the kernel.
+fn rules(writable: &[Writable], rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> {
+    if rights.handled().files == 0 {
+        return Ok(Vec::new());
+    }
+    let own = [
+        (Path::new("/"), rights.read()),
+        (Path::new("/tmp"), rights.write()),
+        (Path::new("/dev/null"), rights.write_file()),
+    ];
+    let granted = writable.iter().map(|Writable { path, is_directory }| {
+        (path.as_path(), if *is_directory { rights.write() } else { rights.write_file() })
+    });
+    let open = |(path, allowed)| {
+        let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Rc::new(Rule { file, allowed }))
+    };
+    own.into_iter().chain(granted).map(open).collect()
+}
+
+pub(crate) enum Never {}
 
 /// Starts the program's process and outlives it as the sandbox's reaper.
-fn run(prepared: &Prepared, writable: &[Writable]) -> Result<Never, Failure> {
+pub(crate) fn run(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
     let at_fork = |errno| (Step::Fork, errno);
     let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
     // Before the fork, so that no signal is lost.
-    SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]).block_only().map_err(at_fork)?;
+    signals().block_only().map_err(at_fork)?;
     match process::clone(Namespaces::NONE).map_err(at_fork)? {
         Clone::Child => {
             drop(executed);
-            let (step, errno) = match become_program(prepared, writable) {
+            let (step, errno) = match become_program(job, rules) {
                 Ok(never) => match never {},
                 Err(failure) => failure,
             };
@@ -68,21 +110,32 @@ fn run(prepared: &Prepared, writable: &[Writable]) -> Result<Never, Failure> {
             process::exit(SETUP_FAILED);
         }
         Clone::Parent { child, .. } => {
-            let Prepared { report, announced, .. } = prepared;
+            let Job { report, announced, kind, .. } = job;
             // Only these stay open here: a pipe of the program's must end when the program lets go of it.
             close_all_but([report, &executed, announced]).map_err(at_fork)?;
-            reap(child, report, &executed, announced)
+            reap(child, report, &executed, announced, *kind)
         }
     }
 }
 
-/// Waits for everything that ends up without a parent, and leaves when the program has left: the kernel then ends all
-/// that is still alive in the namespace.
-fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd) -> ! {
+/// What an init waits for.
+fn signals() -> SignalSet {
+    SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()])
+}
+
+/// Waits for everything that ends up without a parent, and leaves when the program has left.
+fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd, kind: Kind) -> ! {
+    let leave = |code| {
+        // Where there is a namespace the kernel ends all that is still alive in it.
+        if kind == Kind::Kernel {
+            crate::kernel::end_everybody();
+        }
+        process::exit(code)
+    };
     let mut record = [0; crate::wire::RECORD_BYTES];
     let ended = rustix::io::read(executed, &mut record);
     if await_close(announced).is_err() {
-        process::exit(SETUP_FAILED);
+        leave(SETUP_FAILED);
     }
     match ended {
         // If nobody hears it, nobody waits for the program, and nobody would end it.
@@ -90,16 +143,19 @@ fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd)
         // Passed on as it came; it is checked where it arrives.
         Ok(length) if length > 0 => {
             let _ = rustix::io::write(report, &record[..length]);
-            process::exit(SETUP_FAILED);
+            leave(SETUP_FAILED);
         }
-        _ => process::exit(SETUP_FAILED),
+        _ => leave(SETUP_FAILED),
     }
-    let signals = SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM]);
     loop {
-        if let Ok(libc::SIGTERM) = process::wait_for_signal(&signals) {
+        match process::wait_for_signal(&signals()) {
             // The polite end: everybody but us is asked.
-            let _ = rustix::process::kill_process_group(program, Signal::TERM);
-            continue;
+            Ok(libc::SIGTERM) => {
+                let _ = rustix::process::kill_process_group(program, Signal::TERM);
+                continue;
+            }
+            Ok(signal) if signal == END.as_raw() => leave(0),
+            _ => {}
         }
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if pid != program {
@@ -111,26 +167,32 @@ fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd)
                 _ => continue,
             };
             send(report, record);
-            process::exit(0);
+            leave(0);
         }
     }
 }
 
 /// From a copy of pid 1 to the program. Each step takes something away for ever.
-fn become_program(prepared: &Prepared, writable: &[Writable]) -> Result<Never, Failure> {
-    let Prepared { request, standard, filter, landlock_abi, .. } = prepared;
+fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
+    let Job { request, standard, filter, rights, others, kind, .. } = job;
     let at = |step| move |errno| (step, errno);
     SignalSet::of(&[]).block_only().map_err(at(Step::Session))?;
     process::reset_signal(libc::SIGPIPE);
     rustix::process::setsid().map_err(at(Step::Session))?;
     let directory = request.directory.as_c_str();
     rustix::process::chdir(directory).map_err(at(Step::Directory))?;
-    inner_namespace().map_err(at(Step::InnerNamespace))?;
-    give_up_privileges().map_err(at(Step::Privileges))?;
-    restrict_files(writable, *landlock_abi).map_err(at(Step::Landlock))?;
+    match kind {
+        Kind::Namespaces => {
+            inner_namespace().map_err(at(Step::InnerNamespace))?;
+            give_up_privileges().map_err(at(Step::Privileges))?;
+        }
+        // There are none to give up.
+        Kind::Kernel => has_no_privileges().map_err(at(Step::Privileges))?,
+    }
+    restrict_files(rules, *rights).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
-    limit(request.limits).map_err(at(Step::Limits))?;
-    if request.program.is_empty() {
+    limit(request.limits, *others).map_err(at(Step::Limits))?;
+    if request.program.is_empty() && *kind == Kind::Namespaces {
         try_process_limit().map_err(at(Step::ProcessLimit))?;
     }
     for (number, fd) in standard.iter().enumerate() {
@@ -147,7 +209,7 @@ fn become_program(prepared: &Prepared, writable: &[Writable]) -> Result<Never, F
     Err((Step::Execute, execve(&request.program, &arguments, &environment)))
 }
 
-fn limit(limits: Limits) -> Result<(), Errno> {
+fn limit(limits: Limits, others: u64) -> Result<(), Errno> {
     let set = |resource, value| {
         rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
     };
@@ -159,7 +221,7 @@ fn limit(limits: Limits) -> Result<(), Errno> {
     set(Resource::Msgqueue, 0)?;
     set(Resource::Fsize, limits.file_bytes)?;
     set(Resource::Nofile, limits.open_files)?;
-    set(Resource::Nproc, limits.processes)?;
+    set(Resource::Nproc, limits.processes + others)?;
     set(Resource::Data, limits.memory_bytes_per_process)?;
     // Pages that are only read count for no limit, but their tables take memory: one byte for each 512. Programs that
     // reserve much more than they use, as Node does, need as much of it.
@@ -220,27 +282,22 @@ fn give_up_privileges() -> Result<(), Errno> {
         inheritable: CapabilitySet::empty(),
     };
     rustix::thread::set_capabilities(None, none)?;
-    if rustix::thread::capabilities(None)? == none { Ok(()) } else { Err(Errno::PERM) }
+    has_no_privileges()
 }
 
-/// The mounts say the same already; this is a second opinion, from another part of the kernel.
-fn restrict_files(writable: &[Writable], abi: u32) -> Result<(), Errno> {
-    if abi == 0 {
+fn has_no_privileges() -> Result<(), Errno> {
+    let CapabilitySets { effective, permitted, inheritable } = rustix::thread::capabilities(None)?;
+    let none = effective.is_empty() && permitted.is_empty() && inheritable.is_empty();
+    if none && rustix::thread::no_new_privs()? { Ok(()) } else { Err(Errno::PERM) }
+}
+
+fn restrict_files(rules: &[Rc<Rule>], rights: Rights) -> Result<(), Errno> {
+    if rights.handled().files == 0 {
         return Ok(());
     }
-    let rights = crate::landlock::Rights::of(abi);
     let ruleset = landlock::create(rights.handled(), rights.size())?;
-    let add = |path: &CStr, allowed| {
-        let parent = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        landlock::add_path(&ruleset, &parent, allowed)
-    };
-    add(c"/", rights.read())?;
-    add(c"/tmp", rights.write())?;
-    add(c"/dev/null", rights.write_file())?;
-    for Writable { path, is_directory } in writable {
-        let parent = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let allowed = if *is_directory { rights.write() } else { rights.write_file() };
-        landlock::add_path(&ruleset, &parent, allowed)?;
+    for Rule { file, allowed } in rules.iter().map(Rc::as_ref) {
+        landlock::add_path(&ruleset, file, *allowed)?;
     }
     landlock::restrict_self(&ruleset)
 }
@@ -257,10 +314,14 @@ fn put_at(fd: &OwnedFd, number: usize) -> Result<(), Errno> {
 /// Becomes the sandbox's user, once the launcher has mapped it.
 pub(crate) fn take_identity(mapped: &OwnedFd) -> Result<(), Failure> {
     await_close(mapped).map_err(|errno| (Step::MapIds, errno))?;
-    let (uid, gid) = (rustix::process::Uid::from_raw(INSIDE_ID), rustix::process::Gid::from_raw(INSIDE_ID));
-    rustix::thread::set_thread_res_gid(gid, gid, gid)
-        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
-        .map_err(|errno| (Step::Identity, errno))
+    become_user(INSIDE_ID).map_err(|errno| (Step::Identity, errno))
+}
+
+/// Takes a user and the group of the same number.
+pub(crate) fn become_user(id: u32) -> Result<(), Errno> {
+    let (uid, gid) = (rustix::process::Uid::from_raw(id), rustix::process::Gid::from_raw(id));
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)
 }
 
 pub(crate) fn die_with_parent() -> Result<(), Errno> {
@@ -308,7 +369,7 @@ pub(crate) fn send(to: &OwnedFd, record: Record) {
 
 /// The user and group that the program sees itself as.
 pub(crate) const INSIDE_ID: u32 = 1000;
-const SETUP_FAILED: i32 = 125;
+pub(crate) const SETUP_FAILED: i32 = 125;
 const CAPABILITIES_MAX: u32 = 64;
 const STACK_BYTES: u64 = 8 << 20;
 const ADDRESSES_PER_BYTE: u64 = 512;

@@ -16,6 +16,8 @@ use crate::wire::Record;
 #[derive(Debug)]
 pub struct Confined {
     pidfd: OwnedFd,
+    /// What ends all of it.
+    end: Signal,
     report: OwnedFd,
     input: Option<OwnedFd>,
     output: Stream,
@@ -71,11 +73,18 @@ pub struct Captured {
 }
 
 impl Confined {
-    pub(crate) fn new(pidfd: OwnedFd, report: OwnedFd, pipes: [OwnedFd; 3], profile: &Profile) -> Self {
+    pub(crate) fn new(
+        pidfd: OwnedFd,
+        report: OwnedFd,
+        pipes: [OwnedFd; 3],
+        profile: &Profile,
+        end: Signal,
+    ) -> Self {
         let [input, output, errors] = pipes;
         let bytes_max = profile.output_bytes_max;
         Self {
             pidfd,
+            end,
             report,
             input: Some(input),
             output: Stream::new(output, bytes_max),
@@ -187,7 +196,7 @@ impl Confined {
     }
 
     fn kill(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, self.end);
     }
 }
 

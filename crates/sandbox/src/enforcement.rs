@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use crate::child::Kind;
 use crate::wire::{Hello, Step};
 
 /// How strongly a child is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Landlock, system call filter and limits; no namespaces. Not built yet: such a machine is refused.
+    /// Landlock, system call filter and limits; no namespaces. Grants are shown only at their own paths, there is no
+    /// temporary folder and no overlay, and nothing is hidden but its content.
     Kernel,
     /// Namespaces, system call filter and limits; no Landlock.
     Namespaces,
@@ -55,40 +57,29 @@ pub enum State {
 }
 
 impl Enforcement {
-    pub(crate) fn of(hello: Hello) -> Self {
+    pub(crate) fn of(hello: Hello, kind: Kind) -> Self {
         // Below version 3 a file could be cut short where it may not be written.
         let has_landlock = hello.landlock_abi >= LANDLOCK_MIN;
-        let pick = |with: &'static str, without: &'static str| if has_landlock { with } else { without };
-        let on = |name, state, mechanism| Axis { name, state, mechanism };
-        let axes = [
-            on(
-                "files",
-                State::Enforced,
-                pick(
-                    "mount namespace with a root of its own; Landlock",
-                    "mount namespace with a root of its own",
-                ),
-            ),
-            on("writes", State::Enforced, pick("read-only mounts; Landlock", "read-only mounts")),
-            on(
-                "network",
-                State::Enforced,
-                "network namespace of its own without a way out; no call that makes a socket",
-            ),
-            on("processes", State::Enforced, "PID namespace: none is seen, and none survives the first"),
-            on("signals", State::Enforced, "PID namespace"),
-            on("syscalls", State::Enforced, "seccomp list of allowed calls"),
-            on(
-                "memory",
-                State::Partly,
-                "data limit of each process; together up to that times the process limit",
-            ),
-            on("pids", State::Enforced, "process limit of its own user namespace"),
-            on("cpu", State::Partly, "processor time of each process, and the deadline for all"),
-            on("environment", State::Enforced, "built from nothing"),
-        ];
-        let obstacle = (!has_landlock).then_some(Obstacle { step: Step::Landlock, errno: libc::ENOSYS });
-        Self { level: if has_landlock { Level::Full } else { Level::Namespaces }, obstacle, axes }
+        let (level, axes) = match kind {
+            Kind::Kernel => (Level::Kernel, kernel(hello.is_root)),
+            Kind::Namespaces => {
+                (if has_landlock { Level::Full } else { Level::Namespaces }, namespaces(has_landlock))
+            }
+        };
+        let missing = Obstacle { step: Step::Landlock, errno: libc::ENOSYS };
+        Self { level, obstacle: (level == Level::Namespaces).then_some(missing), axes }
+    }
+
+    pub(crate) fn because_of(&mut self, obstacle: Obstacle) {
+        self.obstacle = Some(obstacle);
+    }
+
+    /// The signal that ends a whole run when its init gets it.
+    pub(crate) fn end(&self) -> rustix::process::Signal {
+        match self.level {
+            Level::Kernel => crate::kernel::END,
+            Level::Namespaces | Level::Full => rustix::process::Signal::KILL,
+        }
     }
 
     /// Why the level is not a stronger one; `None` at [`Level::Full`].
@@ -185,5 +176,67 @@ impl fmt::Display for Level {
     }
 }
 
+fn namespaces(has_landlock: bool) -> [Axis; 10] {
+    let pick = |with: &'static str, without: &'static str| if has_landlock { with } else { without };
+    let files =
+        pick("mount namespace with a root of its own; Landlock", "mount namespace with a root of its own");
+    [
+        axis("files", State::Enforced, files),
+        axis("writes", State::Enforced, pick("read-only mounts; Landlock", "read-only mounts")),
+        axis(
+            "network",
+            State::Enforced,
+            "network namespace without a way out, shared with nobody alive; no call that makes a socket",
+        ),
+        axis("processes", State::Enforced, "PID namespace: none is seen, and none survives the first"),
+        axis("signals", State::Enforced, "PID namespace"),
+        axis("syscalls", State::Enforced, FILTER),
+        axis("memory", State::Partly, MEMORY),
+        axis("pids", State::Enforced, "process limit of its own user namespace"),
+        axis("cpu", State::Partly, CPU),
+        axis("environment", State::Enforced, ENVIRONMENT),
+    ]
+}
+
+fn kernel(is_root: bool) -> [Axis; 10] {
+    let pids = if is_root {
+        "process limit of a user of its own, on top of the runs there are when it starts"
+    } else {
+        "process limit of the user, on top of what the user runs when it starts"
+    };
+    [
+        axis(
+            "files",
+            State::Partly,
+            "Landlock: only what is granted can be opened; names, sizes and times of all other files are seen, and there is no temporary folder",
+        ),
+        axis(
+            "writes",
+            State::Partly,
+            "Landlock; what is written in a grant can be loaded as code, not started",
+        ),
+        axis("network", State::Enforced, "no call that makes a socket"),
+        axis(
+            "processes",
+            State::Partly,
+            "Landlock domain that one signal ends; numbers of other processes are seen, and who kills the launcher and its child at once leaves the rest running",
+        ),
+        axis("signals", State::Enforced, "Landlock domain"),
+        axis("syscalls", State::Enforced, FILTER),
+        axis("memory", State::Partly, MEMORY),
+        axis("pids", State::Partly, pids),
+        axis("cpu", State::Partly, CPU),
+        axis("environment", State::Enforced, ENVIRONMENT),
+    ]
+}
+
+fn axis(name: &'static str, state: State, mechanism: &'static str) -> Axis {
+    Axis { name, state, mechanism }
+}
+
+const FILTER: &str = "seccomp list of allowed calls";
+const MEMORY: &str = "data limit of each process; together up to that times the process limit";
+const CPU: &str = "processor time of each process, and the deadline for all";
+const ENVIRONMENT: &str = "built from nothing";
 /// The first version of Landlock that counts as a second opinion.
 const LANDLOCK_MIN: u32 = 3;

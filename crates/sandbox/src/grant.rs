@@ -105,7 +105,7 @@ impl Opener<'_> {
     /// A launcher without privilege sees the host's files through mounts of its own, and the kernel lets it copy only
     /// those. So it looks the file up again, and takes it only if it is the same one, which nobody can fake while the
     /// descriptor keeps the file from being replaced by another of the same number.
-    fn same_file(&self, descriptor: OwnedFd) -> Result<(OwnedFd, bool), Errno> {
+    pub(crate) fn same_file(&self, descriptor: OwnedFd) -> Result<(OwnedFd, bool), Errno> {
         let wanted = identity(&descriptor)?;
         if !FileType::from_raw_mode(wanted.stx_mode.into()).is_file() {
             return Err(Errno::INVAL);
@@ -117,9 +117,7 @@ impl Opener<'_> {
         if self.id_map.is_some() {
             return Ok((descriptor, false));
         }
-        let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
-        let path = rustix::fs::readlink(link, Vec::new())?;
-        let (file, is_directory) = open_path(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())))?;
+        let (file, is_directory) = open_path(&path_of(&descriptor)?)?;
         let found = identity(&file)?;
         let same = |a: &Statx, b: &Statx| {
             (a.stx_dev_major, a.stx_dev_minor, a.stx_ino, a.stx_btime.tv_sec, a.stx_btime.tv_nsec)
@@ -129,9 +127,15 @@ impl Opener<'_> {
     }
 }
 
+/// Where an open file is by now.
+pub(crate) fn path_of(file: &OwnedFd) -> Result<PathBuf, Errno> {
+    let path = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new())?;
+    Ok(PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes())))
+}
+
 /// Opens a file or folder. No part of its path may be a link: what a person looked at is what is opened, and a path that
 /// was checked means one place.
-fn open_path(path: &Path) -> Result<(OwnedFd, bool), Errno> {
+pub(crate) fn open_path(path: &Path) -> Result<(OwnedFd, bool), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let file = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)?;

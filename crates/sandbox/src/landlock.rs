@@ -28,8 +28,13 @@ impl Rights {
         Handled {
             files: self.files,
             network: if self.abi >= 4 { 0b11 } else { 0 },
-            scopes: if self.abi >= 6 { 0b11 } else { 0 },
+            scopes: if self.abi >= 6 { SIGNALS | ABSTRACT_SOCKETS } else { 0 },
         }
+    }
+
+    /// Nothing but that signals stay inside. From version 6 on.
+    pub(crate) fn only_signals(self) -> Handled {
+        Handled { scopes: SIGNALS, ..Handled::default() }
     }
 
     /// Bytes of the structure that this version knows.
@@ -53,11 +58,22 @@ impl Rights {
         (WRITE_FILE | READ_FILE | TRUNCATE | self.ioctl()) & self.files
     }
 
+    pub(crate) fn read_file(self) -> u64 {
+        self.read() & self.of_a_file()
+    }
+
+    /// Those that make sense for what is no folder; the kernel refuses others.
+    pub(crate) fn of_a_file(self) -> u64 {
+        (EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE) & self.files
+    }
+
     fn ioctl(self) -> u64 {
         if self.abi >= 5 { IOCTL_DEVICE } else { 0 }
     }
 }
 
+const ABSTRACT_SOCKETS: u64 = 1;
+const SIGNALS: u64 = 1 << 1;
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;

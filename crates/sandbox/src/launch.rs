@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use crate::child::Kind;
 use crate::confined::{Confined, Exit, Outcome};
 use crate::enforcement::{Enforcement, Obstacle};
 use crate::patience::Patience;
@@ -79,6 +80,19 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::Launcher`].
     pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
+        match Self::start_kind(helper, Kind::Namespaces) {
+            Err(SandboxError::Unavailable(obstacle)) => {
+                let mut weaker = Self::start_kind(helper, Kind::Kernel)
+                    // What would help is to remove the first obstacle.
+                    .map_err(|_| SandboxError::Unavailable(obstacle))?;
+                weaker.enforcement.because_of(obstacle);
+                Ok(weaker)
+            }
+            started => started,
+        }
+    }
+
+    fn start_kind(helper: &Path, kind: Kind) -> Result<Self, SandboxError> {
         let pair = || {
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(host)
         };
@@ -86,7 +100,10 @@ impl Sandbox {
         let mut process = Command::new(PathBuf::from(helper))
             // Children can read this, and need not know where programs of the host are.
             .arg0("fumehood-launcher")
-            .arg(crate::helper::LAUNCHER_ARGUMENT)
+            .arg(match kind {
+                Kind::Namespaces => crate::helper::LAUNCHER_ARGUMENT,
+                Kind::Kernel => crate::helper::KERNEL_LAUNCHER_ARGUMENT,
+            })
             .env_clear()
             .stdin(Stdio::from(for_launcher))
             .stdout(Stdio::from(for_zygote))
@@ -104,13 +121,11 @@ impl Sandbox {
                 return Err(error);
             }
         };
-        let sandbox =
-            Self { launcher, zygote, process: Mutex::new(process), enforcement: Enforcement::of(hello) };
+        let enforcement = Enforcement::of(hello, kind);
+        let sandbox = Self { launcher, zygote, process: Mutex::new(process), enforcement };
         // By doing: every step of a launch, with a child that leaves instead of executing a program.
-        match sandbox
-            .begin(&Profile::probe(), &mut Patience::for_a_probe())
-            .and_then(|probe| probe.wait(&|| false))
-        {
+        let probe = sandbox.begin(&Profile::probe(), &mut Patience::for_a_probe());
+        match probe.and_then(|probe| probe.wait(&|| false)) {
             Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
             Ok(_) => Err(SandboxError::LauncherGone),
             Err(SandboxError::SetUp { step, errno }) => {
@@ -159,7 +174,7 @@ impl Sandbox {
         socket::send(to, &[], &fds).map_err(|_| SandboxError::LauncherGone)?;
         drop((request, child_input, child_output, child_errors, child_report));
         let pidfd = await_start(&report, patience)?;
-        Ok(Confined::new(pidfd, report, [input, output, errors], profile))
+        Ok(Confined::new(pidfd, report, [input, output, errors], profile, self.enforcement.end()))
     }
 }
 

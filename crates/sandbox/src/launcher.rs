@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
-use crate::child::{INSIDE_ID, send};
+use crate::child::{INSIDE_ID, Kind, send};
 use crate::grant::Opener;
 use crate::mount::Failure;
 use crate::socket::{self, Message};
@@ -22,8 +22,8 @@ use crate::zygote::{self, Delivery, Inherited, read_request, write_file};
 
 /// Serves the socket at standard input until the host is gone; the zygote gets the one at standard output. Never
 /// returns.
-pub(crate) fn main() -> ! {
-    let code = match serve() {
+pub(crate) fn main(kind: Kind) -> ! {
+    let code = match serve(kind) {
         Ok(()) => 0,
         Err(_) => 1,
     };
@@ -37,7 +37,7 @@ struct Launcher {
     id_map: Option<OwnedFd>,
 }
 
-fn serve() -> Result<(), Errno> {
+fn serve(kind: Kind) -> Result<(), Errno> {
     process::close_range(3, u32::MAX)?;
     // What a terminal sends is meant for the host, which ends its runs itself. Fails only where it is so already.
     let _ = rustix::process::setsid();
@@ -47,6 +47,11 @@ fn serve() -> Result<(), Errno> {
     }
     let zygote_socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    if kind == Kind::Kernel {
+        let host = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+        rustix::stdio::dup2_stdin(rustix::stdio::stderr())?;
+        return crate::kernel::serve(&host, &zygote_socket);
+    }
     let copy = rustix::io::fcntl_dupfd_cloexec(&zygote_socket, 3)?;
     let launcher = match Launcher::start(zygote_socket) {
         Ok(launcher) => launcher,
@@ -193,6 +198,6 @@ fn id_map() -> Result<OwnedFd, Errno> {
 }
 
 /// A user id that no system gives out: far above the ranges of people, containers and services.
-const UNUSED_ID: u32 = 2_000_000_001;
+pub(crate) const UNUSED_ID: u32 = 2_000_000_001;
 /// Of those that are not for real time.
 const LAST_SIGNAL: i32 = 31;

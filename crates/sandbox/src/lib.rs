@@ -13,6 +13,7 @@ mod confined;
 mod enforcement;
 mod grant;
 pub mod helper;
+mod kernel;
 mod landlock;
 mod launch;
 mod launcher;

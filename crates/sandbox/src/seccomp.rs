@@ -10,10 +10,11 @@ mod check;
 mod checked;
 pub(crate) mod outer;
 
+use crate::child::Kind;
 use crate::sys::seccomp::Instruction;
 use calls::{ALLOWED, DENIED};
 use check::Check;
-use checked::CHECKED;
+use checked::{CHECKED, CHECKED_WITHOUT_NAMESPACES, DENIED_WITHOUT_NAMESPACES};
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ enum Leaf {
 }
 
 /// The filter for a child without network.
-pub(crate) fn program() -> Vec<Instruction> {
+pub(crate) fn program(kind: Kind) -> Vec<Instruction> {
     let mut program = vec![
         load(OFFSET_ARCHITECTURE),
         jump_equal(ARCHITECTURE, 1, 0),
@@ -39,18 +40,27 @@ pub(crate) fn program() -> Vec<Instruction> {
         // The x32 calls share the architecture and differ in one bit.
         program.extend([jump_at_least(X32_BIT, 0, 1), answer(libc::SECCOMP_RET_KILL_PROCESS)]);
     }
-    program.extend(tree(&ranges()));
+    program.extend(tree(&ranges(kind)));
     program
 }
 
 /// From each number on, up to the next, what becomes of a call. Sorted; starts at 0.
-fn ranges() -> Vec<(u32, Leaf)> {
+fn ranges(kind: Kind) -> Vec<(u32, Leaf)> {
     let mut leaves: Vec<(u32, Leaf)> = Vec::new();
     let mut add = |number: libc::c_long, leaf| {
         if let Ok(number) = u32::try_from(number) {
             leaves.push((number, leaf));
         }
     };
+    if kind == Kind::Kernel {
+        // The first word on a number counts.
+        for number in DENIED_WITHOUT_NAMESPACES {
+            add(*number, Leaf::Deny);
+        }
+        for (number, checks) in CHECKED_WITHOUT_NAMESPACES {
+            add(*number, Leaf::If(checks));
+        }
+    }
     for number in ALLOWED {
         add(*number, Leaf::Allow);
     }
@@ -60,7 +70,7 @@ fn ranges() -> Vec<(u32, Leaf)> {
     for (number, checks) in CHECKED {
         add(*number, Leaf::If(checks));
     }
-    leaves.sort_unstable_by_key(|(number, _)| *number);
+    leaves.sort_by_key(|(number, _)| *number);
     leaves.dedup_by_key(|(number, _)| *number);
 
     let mut ranges = vec![(0, Leaf::Unknown)];
@@ -239,12 +249,12 @@ mod tests {
     }
 
     fn call(number: libc::c_long, arguments: [u64; 6]) -> u32 {
-        judge(&program(), ARCHITECTURE, u32::try_from(number).unwrap(), arguments)
+        judge(&program(Kind::Namespaces), ARCHITECTURE, u32::try_from(number).unwrap(), arguments)
     }
 
     #[test]
     fn every_number_gets_the_answer_of_its_list() {
-        let program = program();
+        let program = program(Kind::Namespaces);
         for number in 0..1024u32 {
             let is = |list: &[libc::c_long]| list.contains(&i64::from(number));
             if CHECKED.iter().any(|(checked, _)| *checked == i64::from(number)) {
@@ -342,7 +352,7 @@ mod tests {
     #[test]
     fn other_architectures_die() {
         let i386 = 0x4000_0003;
-        assert_eq!(judge(&program(), i386, 1, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(judge(&program(Kind::Namespaces), i386, 1, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         if cfg!(target_arch = "x86_64") {
             assert_eq!(call(i64::from(X32_BIT), [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         }
@@ -351,6 +361,8 @@ mod tests {
     /// The kernel's cost of loading grows with the program.
     #[test]
     fn the_program_stays_small() {
-        assert!(program().len() <= 300, "{} instructions", program().len());
+        for kind in [Kind::Namespaces, Kind::Kernel] {
+            assert!(program(kind).len() <= 300, "{kind:?}: {} instructions", program(kind).len());
+        }
     }
 }

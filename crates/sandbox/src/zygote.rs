@@ -13,8 +13,9 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use crate::base::Views;
-use crate::child::{self, Prepared, send};
+use crate::child::{self, Job, Kind, send};
 use crate::grant::OpenGrant;
+use crate::landlock::Rights;
 use crate::mount::Failure;
 use crate::socket::{self, Message};
 use crate::sys::process::{self, Clone, Namespaces};
@@ -37,7 +38,7 @@ pub(crate) struct Inherited {
 
 struct Zygote {
     filter: Rc<[seccomp::Instruction]>,
-    landlock_abi: u32,
+    rights: Rights,
     views: Views,
     running: Vec<Running>,
 }
@@ -76,8 +77,8 @@ impl Zygote {
             .map_err(at(Step::Start))?;
         rustix::system::sethostname(b"sandbox").map_err(at(Step::HostName))?;
         Ok(Self {
-            filter: crate::seccomp::program().into(),
-            landlock_abi: inherited.landlock_abi,
+            filter: crate::seccomp::program(Kind::Namespaces).into(),
+            rights: Rights::of(inherited.landlock_abi),
             views: Views::enter()?,
             running: Vec::new(),
         })
@@ -119,15 +120,10 @@ impl Zygote {
         self.views.choose(&grants).map_err(|errno| (Step::Base, errno))?;
         let (announced, announce) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|errno| (Step::Clone, errno))?;
-        let prepared = Prepared {
-            request,
-            grants,
-            standard,
-            report,
-            announced,
-            filter: Rc::clone(&self.filter),
-            landlock_abi: self.landlock_abi,
-        };
+        let filter = Rc::clone(&self.filter);
+        let (rights, kind) = (self.rights, Kind::Namespaces);
+        // The inner user namespace counts for itself.
+        let job = Job { request, standard, report, announced, filter, rights, others: 0, kind };
         // A run that is alone has the zygote's empty network to itself; one beside another gets its own.
         let namespaces =
             if self.running.is_empty() { Namespaces::OF_A_RUN } else { Namespaces::WITH_NETWORK };
@@ -135,10 +131,10 @@ impl Zygote {
             Clone::Child => {
                 drop(announce);
                 self.running.clear();
-                child::init(prepared)
+                child::init(&job, grants)
             }
             Clone::Parent { pidfd, .. } => {
-                let report = prepared.report;
+                let report = job.report;
                 // Without its descriptor the host could not end it.
                 if socket::send_record(&report, Record::Cloned, Some(&pidfd)).is_err() {
                     let _ = rustix::process::pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);

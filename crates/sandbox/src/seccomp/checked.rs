@@ -36,6 +36,37 @@ pub(super) const CHECKED: &[(c_long, &[Check])] = &[
     (SYS_mknod, &[NoneOf { argument: 1, bits: SET_ID | DEVICE }]),
 ];
 
+/// Without namespaces the host's files and processes are in sight, and what is not opened Landlock does not judge. So
+/// nothing changes what a file is like.
+pub(super) const DENIED_WITHOUT_NAMESPACES: &[c_long] = &[
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_utimensat,
+    #[cfg(target_arch = "x86_64")]
+    SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    SYS_futimesat,
+];
+
+/// And nothing changes how another process runs.
+pub(super) const CHECKED_WITHOUT_NAMESPACES: &[(c_long, &[Check])] = &[
+    (SYS_prlimit64, &[OneOf { argument: 0, values: OWN }]),
+    (SYS_setpriority, &[OneOf { argument: 0, values: &[PRIO_PROCESS] }, OneOf { argument: 1, values: OWN }]),
+    (SYS_sched_setaffinity, &[OneOf { argument: 0, values: OWN }]),
+];
+/// Nobody else's number.
+const OWN: &[u32] = &[0];
+
 /// The setuid and setgid bits: whoever finds such a program on the host would run it as the user who ran the sandbox.
 /// `openat2` and `fchmodat2` are on no list, because the first keeps its mode where no filter can see it.
 const SET_ID: u32 = 0o6000;

@@ -62,8 +62,17 @@ pub(crate) fn clone(namespaces: Namespaces) -> Result<Clone, Errno> {
     // SAFETY: clone3(2) without CLONE_VM and without a stack behaves like fork(2): the child gets a copy of the whole
     // address space and returns from this very call, so no memory is shared and no frame is left dangling. `arguments`
     // and `pidfd` live until the call returns, and the size is that of the structure.
-    let result =
+    let mut result =
         unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    if matches!(check(result), Err(Errno::NOSYS)) {
+        // Containers answer so, because their filters cannot look into the structure; the older call has its flags in
+        // an argument, with the signal in their lowest byte.
+        let flags = arguments.flags | arguments.exit_signal;
+        // SAFETY: as above; clone(2) stores the process descriptor where its third argument points.
+        result = unsafe {
+            libc::syscall(libc::SYS_clone, flags, std::ptr::null::<u8>(), &raw mut pidfd, 0usize, 0usize)
+        };
+    }
     match check(result)? {
         0 => Ok(Clone::Child),
         child => {
@@ -73,6 +82,14 @@ pub(crate) fn clone(namespaces: Namespaces) -> Result<Clone, Errno> {
             Ok(Clone::Parent { child, pidfd })
         }
     }
+}
+
+/// Sends the signal that cannot be caught to every process that the caller may send one to, but the caller.
+///
+/// Only for a process in a Landlock domain that keeps signals inside: elsewhere that is everything the user has.
+pub(crate) fn kill_everybody() -> Result<(), Errno> {
+    // SAFETY: kill(2) takes integers.
+    check(libc::c_long::from(unsafe { libc::kill(-1, libc::SIGKILL) })).map(drop)
 }
 
 /// Leaves the current namespaces for new ones.

@@ -1,0 +1,345 @@
+//! The level below namespaces: a launcher that confines its children by Landlock, the filter and limits alone.
+//!
+//! Files stay where they are in the host's tree and Landlock says which of them can be opened. Nothing is hidden, only
+//! refused. A run has no namespace that ends it as one; instead its init lives in a Landlock domain of its own, inside
+//! which one signal reaches every process of the run and none outside, and collects them all before it leaves.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::rc::Rc;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
+
+use crate::child::{self, Job, Kind, Rule, send};
+use crate::grant::{self, Opener};
+use crate::landlock::Rights;
+use crate::launcher::UNUSED_ID;
+use crate::mount::Failure;
+use crate::profile::{Grant, Mode as GrantMode};
+use crate::socket::{self, Message};
+use crate::sys::process::{self, Clone, Namespaces, SignalSet};
+use crate::sys::{landlock, seccomp};
+use crate::wire::{Hello, Record, Step};
+use crate::zygote::{Delivery, read_request};
+
+struct Launcher {
+    filter: Rc<[seccomp::Instruction]>,
+    rights: Rights,
+    /// What every child may open.
+    base: Vec<Rc<Rule>>,
+    is_root: bool,
+    own: OwnedFd,
+    running: Vec<Running>,
+}
+
+struct Running {
+    pid: Pid,
+    pidfd: OwnedFd,
+    report: OwnedFd,
+}
+
+/// Serves both sockets until the host is gone.
+pub(crate) fn serve(first: &OwnedFd, second: &OwnedFd) -> Result<(), Errno> {
+    let landlock_abi = landlock::abi().unwrap_or(0);
+    let started = Launcher::start(landlock_abi);
+    let ready = started.as_ref().map(drop).map_err(|(step, errno)| (*step, errno.raw_os_error()));
+    let is_root = started.as_ref().is_ok_and(|launcher| launcher.is_root);
+    socket::send_plain(second, &Hello { ready, landlock_abi, is_root }.to_bytes())?;
+    let Ok(mut launcher) = started else { return Ok(()) };
+    let served = launcher.serve([first, second]);
+    launcher.end_all();
+    served
+}
+
+impl Launcher {
+    fn start(landlock_abi: u32) -> Result<Self, Failure> {
+        let at = |step| move |errno| (step, errno);
+        if landlock_abi < LANDLOCK_MIN {
+            return Err((Step::Landlock, Errno::NOSYS));
+        }
+        // What an init leaves behind that was killed before its time comes to us.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Start))?;
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+            .map_err(at(Step::Start))?;
+        let rights = Rights::of(landlock_abi);
+        let own = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+        Ok(Self {
+            filter: crate::seccomp::program(Kind::Kernel).into(),
+            rights,
+            base: base(rights).map_err(at(Step::Base))?,
+            is_root: rustix::process::geteuid().is_root(),
+            own: own.map_err(at(Step::Start))?,
+            running: Vec::new(),
+        })
+    }
+
+    fn serve(&mut self, hosts: [&OwnedFd; 2]) -> Result<(), Errno> {
+        loop {
+            let ready = {
+                let mut waiting: Vec<_> = hosts.iter().map(|host| PollFd::new(host, PollFlags::IN)).collect();
+                waiting.extend(self.running.iter().map(|run| PollFd::new(&run.pidfd, PollFlags::IN)));
+                rustix::io::retry_on_intr(|| poll(&mut waiting, None))?;
+                waiting.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>()
+            };
+            self.reap(&ready[2..]);
+            for (from, is_ready) in hosts.into_iter().zip(ready) {
+                if is_ready {
+                    match socket::receive(from)? {
+                        Some(message) => self.accept(message),
+                        None => return Ok(()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, message: Message) {
+        let Some((delivery, open)) = Delivery::of(message) else { return };
+        let Ok(report) = delivery.report.try_clone() else { return };
+        if let Err((step, errno)) = self.launch(delivery, open) {
+            send(&report, Record::Failed { step, errno: errno.raw_os_error() });
+        }
+    }
+
+    fn launch(&mut self, delivery: Delivery, open: Message) -> Result<(), Failure> {
+        let at = |step| move |errno| (step, errno);
+        let Delivery { request, standard, report } = delivery;
+        let request = read_request(&request).map_err(at(Step::Request))?;
+        let mut rules = self.base.clone();
+        let mut open = open.fds.into_iter();
+        for grant in &request.grants {
+            let open = if grant.source.is_none() { open.next() } else { None };
+            rules.push(Rc::new(self.rule(grant, open)?));
+        }
+        let (announced, announce) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at(Step::Clone))?;
+        let filter = Rc::clone(&self.filter);
+        let others = processes_of(self.user()).map_err(at(Step::Limits))?;
+        let (rights, kind) = (self.rights, Kind::Kernel);
+        let job = Job { request, standard, report, announced, filter, rights, others, kind };
+        match process::clone(Namespaces::NONE).map_err(at(Step::Clone))? {
+            Clone::Child => {
+                drop(announce);
+                self.running.clear();
+                self.init(&job, &rules)
+            }
+            Clone::Parent { child, pidfd } => {
+                let report = job.report;
+                if socket::send_record(&report, Record::Cloned, Some(&pidfd)).is_err() {
+                    let _ = rustix::process::pidfd_send_signal(&pidfd, END);
+                }
+                drop(announce);
+                self.running.push(Running { pid: child, pidfd, report });
+                Ok(())
+            }
+        }
+    }
+
+    /// The user that children are.
+    fn user(&self) -> u32 {
+        if self.is_root { UNUSED_ID } else { rustix::process::geteuid().as_raw() }
+    }
+
+    /// What a grant lets the child do. Without mounts a file can be shown only where it is.
+    fn rule(&self, grant: &Grant, open: Option<OwnedFd>) -> Result<Rule, Failure> {
+        let at_open = |errno| (Step::OpenGrant, errno);
+        let (file, is_directory) = match (&grant.source, open) {
+            (Some(path), None) => grant::open_path(path),
+            (None, Some(open)) => Opener { id_map: None }.same_file(open),
+            _ => Err(Errno::PROTO),
+        }
+        .map_err(at_open)?;
+        if grant::path_of(&file).map_err(at_open)? != grant.target {
+            return Err((Step::Grant, Errno::XDEV));
+        }
+        let allowed = match (&grant.mode, is_directory) {
+            (GrantMode::Read, true) => self.rights.read(),
+            (GrantMode::Read, false) => self.rights.read_file(),
+            // The child of a root host is another user, as whom it could not write what is root's.
+            (GrantMode::Write, _) if self.is_root => return Err((Step::IdMap, Errno::NOTSUP)),
+            (GrantMode::Write, true) => self.rights.write(),
+            (GrantMode::Write, false) => self.rights.write_file(),
+            (GrantMode::Overlay { .. }, _) => return Err((Step::Grant, Errno::NOTSUP)),
+        };
+        Ok(Rule { file, allowed })
+    }
+
+    /// The first process of a run. Never returns.
+    fn init(&self, job: &Job, rules: &[Rc<Rule>]) -> ! {
+        let grants = &job.request.grants;
+        let confined = self.confine_init().and_then(|()| grants.iter().try_for_each(can_read));
+        let (step, errno) = match confined.and_then(|()| child::run(job, rules)) {
+            Ok(never) => match never {},
+            Err(failure) => failure,
+        };
+        send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
+        end_everybody();
+        process::exit(child::SETUP_FAILED)
+    }
+
+    fn confine_init(&self) -> Result<(), Failure> {
+        let at = |step| move |errno| (step, errno);
+        // Before anything of ours can be told to end.
+        SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()]).block_only().map_err(at(Step::Fork))?;
+        if self.is_root {
+            rustix::thread::set_thread_groups(&[])
+                .and_then(|()| child::become_user(UNUSED_ID))
+                .map_err(at(Step::Identity))?;
+        }
+        rustix::process::set_parent_process_death_signal(Some(END)).map_err(at(Step::Identity))?;
+        if child::has_ended(&self.own).map_err(at(Step::Identity))? {
+            return Err((Step::Identity, Errno::SRCH));
+        }
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+            .and_then(|()| rustix::process::set_child_subreaper(Some(rustix::process::getpid())))
+            .and_then(|()| rustix::thread::set_no_new_privs(true))
+            .map_err(at(Step::Privileges))?;
+        // From here on a signal to everybody reaches the processes of this run and nobody else.
+        let ruleset = landlock::create(self.rights.only_signals(), self.rights.size());
+        ruleset.and_then(landlock::restrict_self).map_err(at(Step::Landlock))
+    }
+
+    /// Collects inits that ended. One that ended well has collected everybody else of its run before.
+    fn reap(&mut self, ended: &[bool]) {
+        let mut ended = ended.iter();
+        let mut gone = Vec::new();
+        self.running.retain(|run| {
+            let has_ended = ended.next().copied().unwrap_or(false);
+            if has_ended && let Ok(report) = run.report.try_clone() {
+                let status = rustix::process::waitid(WaitId::PidFd(run.pidfd.as_fd()), WaitIdOptions::EXITED);
+                let is_empty = matches!(status, Ok(Some(status)) if status.exit_status() == Some(0));
+                gone.push((report, is_empty));
+            }
+            !has_ended
+        });
+        for (report, is_empty) in gone {
+            if !is_empty {
+                self.end_orphans();
+            }
+            send(&report, Record::Empty);
+        }
+    }
+
+    /// Ends what has become a child of ours without being an init of a run.
+    fn end_orphans(&self) {
+        let own = rustix::process::getpid().as_raw_nonzero();
+        let list = format!("/proc/{own}/task/{own}/children");
+        loop {
+            let children = read_small(&list).unwrap_or_default();
+            let orphans: Vec<Pid> = children
+                .split_whitespace()
+                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+                .filter(|pid| self.running.iter().all(|run| run.pid != *pid))
+                .collect();
+            if orphans.is_empty() {
+                return;
+            }
+            for pid in orphans {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+                let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+            }
+        }
+    }
+
+    /// The host is gone.
+    fn end_all(&mut self) {
+        for run in &self.running {
+            let _ = rustix::process::pidfd_send_signal(&run.pidfd, END);
+        }
+        for run in std::mem::take(&mut self.running) {
+            let _ = rustix::process::waitid(WaitId::PidFd(run.pidfd.as_fd()), WaitIdOptions::EXITED);
+        }
+        self.end_orphans();
+    }
+}
+
+/// Kills every other process of the run that the caller is the init of, and collects them.
+pub(crate) fn end_everybody() {
+    loop {
+        // One call reaches everybody in the domain, and nobody can be made meanwhile.
+        let _ = process::kill_everybody();
+        match rustix::process::wait(WaitOptions::empty()) {
+            Err(Errno::CHILD) => return,
+            // Whose parent died just now is a child of ours the next time.
+            _ => {}
+        }
+    }
+}
+
+fn base(rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> {
+    let places = [
+        ("/usr", rights.read()),
+        ("/bin", rights.read()),
+        ("/sbin", rights.read()),
+        ("/lib", rights.read()),
+        ("/lib64", rights.read()),
+        ("/lib32", rights.read()),
+        ("/etc/alternatives", rights.read()),
+        ("/etc/ld.so.cache", rights.read_file()),
+        ("/etc/localtime", rights.read_file()),
+        // Node ends at once if it may not open this one.
+        ("/etc/ssl/openssl.cnf", rights.read_file()),
+        ("/dev/null", rights.write_file()),
+        ("/dev/zero", rights.read_file()),
+        ("/dev/full", rights.read_file()),
+        ("/dev/random", rights.read_file()),
+        ("/dev/urandom", rights.read_file()),
+    ];
+    let mut rules = Vec::new();
+    for (path, allowed) in places {
+        match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) => {
+                let is_directory = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_dir();
+                let allowed = if is_directory { allowed } else { allowed & rights.of_a_file() };
+                rules.push(Rc::new(Rule { file, allowed }));
+            }
+            Err(Errno::NOENT | Errno::ACCESS) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(rules)
+}
+
+/// The child of a root host is another user, and what it was granted may be readable by root alone.
+fn can_read(grant: &Grant) -> Result<(), Failure> {
+    let readable = rustix::fs::accessat(CWD, &grant.target, Access::READ_OK, AtFlags::EACCESS);
+    readable.map_err(|errno| (Step::IdMap, errno))
+}
+
+/// How many processes and threads a user has.
+fn processes_of(user: u32) -> Result<u64, Errno> {
+    let proc =
+        rustix::fs::open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut count = 0;
+    for entry in rustix::fs::Dir::read_from(&proc)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !name.to_bytes().first().is_some_and(u8::is_ascii_digit) {
+            continue;
+        }
+        let tasks = [name.to_bytes(), b"/task"].concat();
+        // It may have ended by now.
+        if let Ok(stat) = rustix::fs::statat(&proc, tasks, AtFlags::empty())
+            && stat.st_uid == user
+        {
+            // Two links are the folder's own.
+            count += u64::try_from(stat.st_nlink).unwrap_or(u64::MAX).saturating_sub(2);
+        }
+    }
+    Ok(count)
+}
+
+fn read_small(path: &str) -> Result<String, Errno> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = vec![0; 64 << 10];
+    let length = rustix::io::read(&file, &mut bytes)?;
+    bytes.truncate(length);
+    String::from_utf8(bytes).map_err(|_| Errno::ILSEQ)
+}
+
+/// What an init is told to end its run by. It cannot be killed instead: nobody would end the others.
+pub(crate) const END: Signal = Signal::USR1;
+/// The first version that keeps signals within a domain.
+const LANDLOCK_MIN: u32 = 6;
