@@ -1,0 +1,158 @@
+//! `doctor` as text: what confines, what could run, where our own files are; and the lines of a proof.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use fumehood_core::Shown;
+
+use super::{plural, shown_path};
+use crate::cli::output::{BOLD, DIM, ERROR, GOOD, RESET, WARNING};
+use crate::report::{
+    AttackReport, DoctorReport, FolderReport, InterpreterReport, ProveReport, SandboxReport,
+};
+
+pub(in crate::cli) fn doctor(text: &mut String, report: &DoctorReport) {
+    sandbox(text, &report.sandbox);
+    let _ = writeln!(text, "\n{BOLD}Interpreters{RESET}");
+    for interpreter in &report.interpreters {
+        found(text, interpreter);
+    }
+    let _ = writeln!(text, "\n{BOLD}Folders{RESET}");
+    for own in &report.folders {
+        folder(text, own);
+    }
+    let switches = match report.unsafe_switches.as_slice() {
+        [] => "none".to_owned(),
+        switches => format!("{ERROR}{}{RESET}", Shown::inline(&switches.join(", "))),
+    };
+    let _ = writeln!(text, "\n{BOLD}Unsafe switches{RESET}  {switches}");
+    if report.sandbox.level.is_some() {
+        let _ = writeln!(
+            text,
+            "\n{DIM}To see whether the sandbox holds on this machine: fumehood doctor --prove{RESET}"
+        );
+    }
+}
+
+fn sandbox(text: &mut String, sandbox: &SandboxReport) {
+    let _ = match sandbox.level {
+        Some(level) => {
+            let (style, of) = match level {
+                "full" => (GOOD, "namespaces, Landlock and a system call filter"),
+                "namespaces" => (WARNING, "namespaces and a system call filter, without Landlock"),
+                _ => (WARNING, "Landlock and a system call filter, without namespaces"),
+            };
+            writeln!(text, "{BOLD}Sandbox{RESET}  level {style}{level}{RESET}: {of}")
+        }
+        None => writeln!(
+            text,
+            "{BOLD}Sandbox{RESET}  {ERROR}none{RESET}: this machine cannot confine a program, so nothing runs on it [{}]",
+            sandbox.code.unwrap_or_default()
+        ),
+    };
+    if let Some(obstacle) = &sandbox.obstacle {
+        let why = if sandbox.level.is_some() { "not full" } else { "why" };
+        let _ = writeln!(text, "  {why:<KEY_COLUMN$}  {}", Shown::inline(&obstacle.message));
+        let _ = writeln!(text, "  {:<KEY_COLUMN$}  {}", "remedy", Shown::inline(&obstacle.remedy));
+    }
+    for axis in &sandbox.axes {
+        let (style, state) = match axis.state {
+            "enforced" => (GOOD, "enforced"),
+            "partly" => (WARNING, "partly"),
+            _ => (ERROR, "NOT ENFORCED"),
+        };
+        let _ = writeln!(
+            text,
+            "  {:<KEY_COLUMN$}  {style}{state:<STATE_COLUMN$}{RESET}  {}",
+            axis.name, axis.mechanism
+        );
+    }
+}
+
+fn found(text: &mut String, interpreter: &InterpreterReport) {
+    let _ = write!(text, "  {:<KEY_COLUMN$}  ", interpreter.key);
+    if interpreter.status == "missing" {
+        let _ = writeln!(text, "{DIM}not at {}{RESET}", interpreter.candidates.join(" or "));
+        return;
+    }
+    let path = interpreter.path.as_deref().unwrap_or_default();
+    let _ = write!(text, "{}", Shown::inline(path));
+    if let Some(file) = interpreter.file.as_deref().filter(|file| *file != path) {
+        let _ = write!(text, " -> {}", Shown::inline(file));
+    }
+    if interpreter.status == "refused" {
+        let reason = interpreter.reason.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "  {ERROR}refused{RESET}: {}", Shown::inline(reason));
+        return;
+    }
+    let _ = match (&interpreter.version, &interpreter.reason) {
+        (Some(version), _) => writeln!(text, "  {}", Shown::inline(version).at_most(VERSION_CHARS)),
+        (None, reason) => {
+            writeln!(text, "  {DIM}{}{RESET}", Shown::inline(reason.as_deref().unwrap_or_default()))
+        }
+    };
+    let sha256 = interpreter.sha256.as_deref().unwrap_or_default();
+    let _ = writeln!(text, "  {:<KEY_COLUMN$}  {DIM}sha256 {sha256}{RESET}", "");
+}
+
+fn folder(text: &mut String, folder: &FolderReport) {
+    let path = folder.path.as_deref().map(|path| shown_path(Path::new(path)));
+    let _ = write!(text, "  {:<KEY_COLUMN$}  {}", folder.role, path.as_deref().unwrap_or("unknown"));
+    if let (Some(mode), Some(owner)) = (&folder.mode, folder.owner) {
+        let _ = write!(text, "  mode {mode}, user {owner}");
+    }
+    let reason = Shown::inline(folder.reason.as_deref().unwrap_or_default()).at_most(1024);
+    let _ = match folder.status {
+        "private" => writeln!(text, "  {GOOD}private{RESET}"),
+        "absent" => writeln!(text, "  {DIM}not made yet{RESET}"),
+        "visible" => writeln!(text, "  {WARNING}used{RESET}: {reason}"),
+        _ => writeln!(text, "  {ERROR}refused{RESET}: {reason} [E_HOME_REFUSED]"),
+    };
+}
+
+pub(in crate::cli) fn begin(text: &mut String, level: &str, attacks: usize) {
+    let _ = writeln!(
+        text,
+        "{BOLD}Level {level}{RESET}: {}, each tried outside the sandbox, where it must succeed, and inside. Takes about half a minute.\n",
+        plural(attacks, "attack")
+    );
+}
+
+/// One attack on one line.
+pub(in crate::cli) fn attack(text: &mut String, attack: &AttackReport) {
+    let detail = Shown::inline(attack.detail.as_deref().unwrap_or_default()).at_most(DETAIL_CHARS);
+    let name = attack.name;
+    let _ = match attack.verdict {
+        "held" => writeln!(text, "{GOOD}held{RESET}    {name:<NAME_COLUMN$}  {DIM}{}{RESET}", attack.what),
+        "not_run" => {
+            writeln!(text, "{WARNING}-{RESET}       {name:<NAME_COLUMN$}  not enforced, not run: {detail}")
+        }
+        _ => writeln!(text, "{ERROR}BROKEN{RESET}  {name:<NAME_COLUMN$}  {detail}"),
+    };
+}
+
+pub(in crate::cli) fn summary(text: &mut String, report: &ProveReport) {
+    let (level, summary) = (report.level, report.summary);
+    let _ = write!(
+        text,
+        "\n{BOLD}{}{RESET}: {} held, {} broken, {} not run. ",
+        plural(report.attacks.len(), "attack"),
+        summary.held,
+        summary.broken,
+        summary.not_run
+    );
+    let _ = match report.code {
+        None => writeln!(text, "{GOOD}Every promise of level {level} holds here.{RESET}"),
+        Some(code) => writeln!(
+            text,
+            "{ERROR}Level {level} does not hold here.{RESET} [{code}]\n  this is a bug; please report the broken lines, privately (SECURITY.md), and run nothing you do not trust"
+        ),
+    };
+}
+
+const KEY_COLUMN: usize = 11;
+const STATE_COLUMN: usize = 8;
+/// As long as the longest name of an attack.
+const NAME_COLUMN: usize = 31;
+const VERSION_CHARS: usize = 80;
+const DETAIL_CHARS: usize = 300;
