@@ -110,14 +110,15 @@ impl Enforcement {
 impl Obstacle {
     /// What the person who owns the machine can do about it.
     pub fn remedy(self) -> &'static str {
+        // A root host makes the namespace for its id map first of all.
         match (self.step, self.errno) {
-            (Step::LauncherNamespace | Step::Clone, libc::ENOSPC) => {
+            (Step::LauncherNamespace | Step::IdMap | Step::Clone, libc::ENOSPC) => {
                 "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
             }
-            (Step::LauncherNamespace | Step::Clone, libc::ENOSYS) => {
+            (Step::LauncherNamespace | Step::IdMap | Step::Clone, libc::ENOSYS) => {
                 "this kernel or outer sandbox knows no namespaces"
             }
-            (Step::LauncherNamespace | Step::Clone, _) => {
+            (Step::LauncherNamespace | Step::IdMap | Step::Clone, _) => {
                 "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
             }
             (Step::Proc, libc::EPERM) => {
@@ -130,7 +131,7 @@ impl Obstacle {
             (Step::MapIds | Step::HostName | Step::Propagation | Step::Root, libc::EPERM | libc::EACCES) => {
                 "user namespaces have no rights here, as with Ubuntu's AppArmor rule: add an AppArmor profile for this program that allows userns"
             }
-            _ => "see `fumehood doctor`",
+            _ => "no remedy is known; please report it with what fails",
         }
     }
 }
