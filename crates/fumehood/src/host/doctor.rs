@@ -148,9 +148,11 @@ fn folders(home: Result<Home, HomeError>) -> Vec<FolderReport> {
     match home {
         Ok(home) => vec![folder("config", &home.look_at_config()), folder("state", &home.look_at_state())],
         Err(error) => {
-            let path = match &error {
-                HomeError::Refused { path, .. } => Some(path.to_string_lossy().into_owned()),
-                HomeError::Unknown => None,
+            let (path, reason) = match error {
+                HomeError::Refused { path, reason } => {
+                    (Some(path.to_string_lossy().into_owned()), reason.to_owned())
+                }
+                HomeError::Unknown => (None, error.to_string()),
             };
             let refused = |role| FolderReport {
                 role,
@@ -158,7 +160,7 @@ fn folders(home: Result<Home, HomeError>) -> Vec<FolderReport> {
                 path: path.clone(),
                 owner: None,
                 mode: None,
-                reason: Some(error.to_string()),
+                reason: Some(reason.clone()),
             };
             vec![refused("config"), refused("state")]
         }
@@ -171,7 +173,7 @@ fn folder(role: &'static str, own: &OwnFolder) -> FolderReport {
         FolderStatus::Private => ("private", None),
         FolderStatus::Absent => ("absent", None),
         FolderStatus::Visible => ("visible", Some("others can see into it; set its mode to 0700".to_owned())),
-        FolderStatus::Refused(reason) => ("refused", Some(format!("{path} {reason}"))),
+        FolderStatus::Refused(reason) => ("refused", Some(reason.to_owned())),
     };
     let mode = own.mode.map(|mode| format!("{mode:04o}"));
     FolderReport { role, status, path: Some(path), owner: own.owner, mode, reason }

@@ -87,7 +87,7 @@ pub struct FolderReport {
     pub owner: Option<u32>,
     /// Its permission bits in octal, such as `0700`.
     pub mode: Option<String>,
-    /// Why it is refused, or what should be changed.
+    /// Why it is refused, or what should be changed, to stand after the path.
     pub reason: Option<String>,
 }
 
