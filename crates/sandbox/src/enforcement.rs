@@ -110,7 +110,7 @@ impl Enforcement {
 impl Obstacle {
     /// What the person who owns the machine can do about it.
     pub fn remedy(self) -> &'static str {
-        // A root host makes the namespace for its id map first of all.
+        // A root host makes one for its id map first of all.
         match (self.step, self.errno) {
             (Step::LauncherNamespace | Step::IdMap | Step::Clone, libc::ENOSPC) => {
                 "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
@@ -118,7 +118,10 @@ impl Obstacle {
             (Step::LauncherNamespace | Step::IdMap | Step::Clone, libc::ENOSYS) => {
                 "this kernel or outer sandbox knows no namespaces"
             }
-            (Step::LauncherNamespace | Step::IdMap | Step::Clone, _) => {
+            (Step::IdMap, libc::EPERM) => {
+                "root may not give away another user id here, as in a container or namespace with few of them: run as an ordinary user"
+            }
+            (Step::LauncherNamespace | Step::Clone, _) => {
                 "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
             }
             (Step::Proc, libc::EPERM) => {
