@@ -191,3 +191,42 @@ const VERSION_LIMITS: Limits = Limits {
 };
 const VERSION_WALL: Duration = Duration::from_secs(5);
 const VERSION_BYTES_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fumehood_sandbox::Captured;
+
+    fn said(bytes: &[u8], exit: Exit, killed: Option<Killed>) -> Result<String, String> {
+        let output = Captured { bytes: bytes.to_vec(), dropped: 0 };
+        let elapsed = Duration::ZERO;
+        first_line(&Outcome { exit: Some(exit), killed, output, errors: Captured::default(), elapsed })
+    }
+
+    #[test]
+    fn a_version_is_the_first_line_of_a_success() {
+        let good = Exit::Code(0);
+        assert_eq!(said(b" v1\r\nmore\n", good, None).as_deref(), Ok("v1"));
+        // Cut in the middle of a character, and no text at all: what cannot be read is marked.
+        assert_eq!(said(b"v\xc3", good, None).as_deref(), Ok("v\u{fffd}"));
+        let none = Err("reports no version".to_owned());
+        for bytes in [&b""[..], b"\nv1\n", b" \t\n"] {
+            assert_eq!(said(bytes, good, None), none);
+        }
+        for exit in [Exit::Code(2), Exit::Signal(9)] {
+            assert_eq!(said(b"v1\n", exit, None), none);
+        }
+        let late = said(b"v1\n", Exit::Signal(9), Some(Killed::Deadline));
+        assert_eq!(late.unwrap_err(), "did not tell its version within 5 s");
+    }
+
+    // XSF-50: no sandbox, no run.
+    #[test]
+    fn without_a_sandbox_nothing_is_asked() {
+        let reason = version(None, Path::new("/bin/sh")).unwrap_err();
+        assert_eq!(reason, "not asked for its version: it would run outside a sandbox");
+        let gone = unconfined(&SandboxError::LauncherGone);
+        assert_eq!((gone.level, gone.code), (None, Some("E_SANDBOX_UNAVAILABLE")));
+        assert!(gone.axes.is_empty() && gone.obstacle.unwrap().remedy.contains("report it"));
+    }
+}

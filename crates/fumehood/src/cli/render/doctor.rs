@@ -156,3 +156,99 @@ const STATE_COLUMN: usize = 8;
 const NAME_COLUMN: usize = 31;
 const VERSION_CHARS: usize = 80;
 const DETAIL_CHARS: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{AxisReport, ObstacleReport, ProofSummary};
+
+    fn plain(build: impl FnOnce(&mut String)) -> String {
+        let mut text = String::new();
+        build(&mut text);
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    const HOSTILE: &str = "v\u{1b}[2J\u{202e}1\nheld  everything";
+
+    #[test]
+    fn what_an_interpreter_says_of_itself_stays_on_its_line() {
+        let interpreter = |status, version: Option<&str>, reason: Option<&str>| InterpreterReport {
+            key: "sh",
+            status,
+            candidates: &["/usr/bin/sh"],
+            path: Some("/usr/bin/sh".to_owned()),
+            file: Some(HOSTILE.to_owned()),
+            sha256: Some("00".to_owned()),
+            version: version.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+        };
+        let long = "x".repeat(VERSION_CHARS + 1);
+        for (interpreter, lines) in [
+            (interpreter("found", Some(HOSTILE), None), 2),
+            (interpreter("found", None, Some(HOSTILE)), 2),
+            (interpreter("found", Some(&long), None), 2),
+            (interpreter("refused", None, Some(HOSTILE)), 1),
+        ] {
+            let mut text = String::new();
+            found(&mut text, &interpreter);
+            assert_eq!(text.lines().count(), lines, "{text}");
+            assert!(
+                text.contains("v\\u{1b}[2J\\u{202e}1\\nheld") && !text.contains("[2J\u{202e}"),
+                "{text:?}"
+            );
+            assert!(!text.contains(&long), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_weaker_level_says_why_and_an_axis_that_is_not_enforced_shouts() {
+        let report = SandboxReport {
+            level: Some("namespaces"),
+            code: None,
+            obstacle: Some(ObstacleReport { message: "it fails".to_owned(), remedy: "mend it".to_owned() }),
+            axes: vec![AxisReport { name: "files", state: "not_enforced", mechanism: "nothing" }],
+        };
+        let expected = "\
+Sandbox  level namespaces: namespaces and a system call filter, without Landlock
+  not full     it fails
+  remedy       mend it
+  files        NOT ENFORCED  nothing
+";
+        assert_eq!(plain(|text| sandbox(text, &report)), expected);
+    }
+
+    // XSF-53: a promise that does not hold has another exit code than anything a script can give.
+    #[test]
+    fn a_broken_promise_is_told_on_its_line_and_at_the_end() {
+        let tried = |verdict, detail: Option<&str>| AttackReport {
+            name: "read",
+            what: "reads",
+            seen: "general",
+            met: "",
+            verdict,
+            detail: detail.map(str::to_owned),
+        };
+        let attacks =
+            vec![tried("held", None), tried("broken", Some(HOSTILE)), tried("not_run", Some("no cap"))];
+        let mut summary = ProofSummary::default();
+        attacks.iter().for_each(|attack| summary.count(attack));
+        assert_eq!(summary, ProofSummary { held: 1, broken: 1, not_run: 1 });
+        assert_eq!(summary.code().map(|code| code.class().exit_code()), Some(70));
+        assert_eq!(ProofSummary { broken: 0, ..summary }.code(), None);
+        let shown = plain(|text| attacks.iter().for_each(|tried| attack(text, tried)));
+        let name = format!("{:<NAME_COLUMN$}", "read");
+        let expected = format!(
+            "held    {name}  reads\nBROKEN  {name}  v\\u{{1b}}[2J\\u{{202e}}1\\nheld  everything\n\
+             -       {name}  not enforced, not run: no cap\n"
+        );
+        assert_eq!(shown, expected);
+        let code = summary.code().map(fumehood_core::Code::as_str);
+        let report = ProveReport { schema_version: 1, level: "full", code, summary, attacks };
+        let end = plain(|text| super::summary(text, &report));
+        assert!(end.starts_with("\n3 attacks: 1 held, 1 broken, 1 not run. Level full does not hold here. [E_SANDBOX_BROKEN]\n"), "{end}");
+        let good = ProveReport { code: None, ..report };
+        assert!(
+            plain(|text| super::summary(text, &good)).ends_with("Every promise of level full holds here.\n")
+        );
+    }
+}
