@@ -19,7 +19,7 @@ use crate::host::WalkLimits;
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood. Ctrl-C ends it at once."
+    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
     /// The form of answers and errors.

@@ -161,7 +161,7 @@ fn without_namespaces(world: &World, arguments: &[&str]) -> Answer {
     world.call().run_behind(UNSHARE, own, arguments)
 }
 
-// XSF-50, XSF-55: a machine that cannot confine is told so with the remedy, and nothing is run there, not even for a version.
+// XSF-50: a machine that cannot confine is told so with the remedy, and nothing is run there, not even for a version.
 #[test]
 fn without_namespaces_the_refusal_names_the_remedy() {
     let world = world();
