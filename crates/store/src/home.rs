@@ -113,10 +113,12 @@ impl Home {
     pub fn look_at_config(&self) -> OwnFolder {
         // It holds no secret; what is read there must be what the person, or root for everybody, wrote.
         look(&self.config, |owner, mode| match () {
-            () if owner == caller() && mode & 0o077 == 0 => FolderStatus::Private,
-            () if (owner == caller() || owner == 0) && mode & 0o022 == 0 => FolderStatus::Visible,
-            () if owner != caller() => FolderStatus::Refused(SOMEBODY_ELSES),
-            () => FolderStatus::Refused("can be written by others; set its mode to 0700"),
+            () if owner != caller() && owner != 0 => FolderStatus::Refused(SOMEBODY_ELSES),
+            () if mode & 0o022 != 0 => {
+                FolderStatus::Refused("can be written by others; set its mode to 0700")
+            }
+            () if owner != caller() || mode & 0o077 != 0 => FolderStatus::Visible,
+            () => FolderStatus::Private,
         })
     }
 

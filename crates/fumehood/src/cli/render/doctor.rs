@@ -231,7 +231,9 @@ Sandbox  level namespaces: namespaces and a system call filter, without Landlock
         let attacks =
             vec![tried("held", None), tried("broken", Some(HOSTILE)), tried("not_run", Some("no cap"))];
         let mut summary = ProofSummary::default();
-        attacks.iter().for_each(|attack| summary.count(attack));
+        for attack in &attacks {
+            summary.count(attack);
+        }
         assert_eq!(summary, ProofSummary { held: 1, broken: 1, not_run: 1 });
         assert_eq!(summary.code().map(|code| code.class().exit_code()), Some(70));
         assert_eq!(ProofSummary { broken: 0, ..summary }.code(), None);
