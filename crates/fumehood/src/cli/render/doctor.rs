@@ -113,7 +113,8 @@ fn folder(text: &mut String, folder: &FolderReport) {
 pub(in crate::cli) fn begin(text: &mut String, level: &str, attacks: usize) {
     let _ = writeln!(
         text,
-        "{BOLD}Level {level}{RESET}: {}, each tried outside the sandbox, where it must succeed, and inside. Takes about half a minute.\n",
+        "{BOLD}Level {level}{RESET}: {}, each tried outside the sandbox, where it must succeed, and inside.\n\
+         Takes about half a minute; Ctrl-C stops it.\n",
         plural(attacks, "attack")
     );
 }
