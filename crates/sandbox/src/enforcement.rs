@@ -110,19 +110,24 @@ impl Enforcement {
 impl Obstacle {
     /// What the person who owns the machine can do about it.
     pub fn remedy(self) -> &'static str {
-        // A root host makes one for its id map first of all.
         match (self.step, self.errno) {
-            (Step::LauncherNamespace | Step::IdMap | Step::Clone, libc::ENOSPC) => {
-                "user namespaces are switched off or used up: raise the sysctl user.max_user_namespaces"
+            (
+                Step::LauncherNamespace | Step::IdMap | Step::Clone | Step::InnerNamespace,
+                libc::ENOSPC | libc::EUSERS,
+            ) => {
+                "user namespaces are switched off, used up or nested too deep: raise the sysctl user.max_user_namespaces"
             }
-            (Step::LauncherNamespace | Step::IdMap | Step::Clone, libc::ENOSYS) => {
-                "this kernel or outer sandbox knows no namespaces"
+            (Step::IdMap, libc::EPERM | libc::EINVAL) => {
+                "root here is root of a user namespace that does not know the sandbox's user: start fumehood as an ordinary user of the container"
             }
-            (Step::IdMap, libc::EPERM) => {
-                "root may not give away another user id here, as in a container or namespace with few of them: run as an ordinary user"
+            (Step::Clone | Step::IdMap, libc::ENOSYS) => {
+                "clone3 is unknown: Linux 5.5 or newer is needed, and an outer sandbox or container that lets clone3 through"
             }
-            (Step::LauncherNamespace | Step::Clone, _) => {
-                "an outer sandbox or container forbids user namespaces: allow clone3 and unshare in its system call filter"
+            (Step::LauncherNamespace | Step::Clone, libc::ENOSYS | libc::EINVAL) => {
+                "this kernel or outer sandbox lacks a kind of namespace; gVisor knows none of cgroups"
+            }
+            (Step::LauncherNamespace | Step::Clone | Step::InnerNamespace, _) => {
+                "user namespaces are forbidden here: in a container, allow clone3 and unshare in its system call filter; on Ubuntu, add an AppArmor profile for this program that allows userns; on Debian, set the sysctl kernel.unprivileged_userns_clone to 1"
             }
             (Step::Proc, libc::EPERM) => {
                 "the container masks parts of /proc, and the kernel then gives no fresh one: unmask it (systempaths=unconfined)"
@@ -130,11 +135,29 @@ impl Obstacle {
             (Step::Landlock, _) => {
                 "Landlock 3 or newer is needed: Linux 6.2 with landlock in the boot parameter lsm, and an outer sandbox that lets its calls through"
             }
-            // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
-            (Step::MapIds | Step::HostName | Step::Propagation | Step::Root, libc::EPERM | libc::EACCES) => {
-                "user namespaces have no rights here, as with Ubuntu's AppArmor rule: add an AppArmor profile for this program that allows userns"
+            (Step::Seccomp, _) => {
+                "system call filters are needed: a kernel built with CONFIG_SECCOMP_FILTER, and an outer sandbox that lets seccomp through"
             }
-            _ => "no remedy is known; please report it with what fails",
+            (
+                Step::Propagation | Step::Root | Step::Temporary | Step::Proc | Step::PivotRoot,
+                libc::ENOSYS,
+            ) => {
+                "the newer mount calls are needed, up to mount_setattr: Linux 5.12 or newer, and an outer sandbox that lets them through; gVisor lacks that one"
+            }
+            // AppArmor lets the namespace be made and takes its capabilities away, so a later step fails.
+            (
+                Step::MapIds
+                | Step::HostName
+                | Step::Propagation
+                | Step::Root
+                | Step::Temporary
+                | Step::Proc
+                | Step::PivotRoot,
+                libc::EPERM | libc::EACCES,
+            ) => {
+                "user namespaces have no rights over mounts here: on Ubuntu, add an AppArmor profile for this program that allows userns; in a container, allow mounts in its AppArmor profile and system call filter"
+            }
+            _ => "see `fumehood doctor`",
         }
     }
 }
