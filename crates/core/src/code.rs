@@ -170,7 +170,12 @@ codes! {
     TrustFull "E_TRUST_FULL" TooLarge false "256 projects are trusted already."
     TerminalRequired "E_TERMINAL_REQUIRED" Denied false "A decision that grants something needs a person at a controlling terminal."
     NotConfirmed "E_NOT_CONFIRMED" Denied false "The person did not say yes."
+    Cancelled "E_CANCELLED" Cancelled true "Whoever called it stopped it before it was done."
     OutputFailed "E_OUTPUT_FAILED" Unavailable true "The answer could not be written to standard output."
+
+    // The sandbox.
+    SandboxUnavailable "E_SANDBOX_UNAVAILABLE" Unavailable false "This machine cannot confine a program, so nothing would run on it; the remedy is said beside."
+    SandboxBroken "E_SANDBOX_BROKEN" Internal false "An attack that the sandbox promises to hold off was not held off, or could not be shown to work without it."
 
     // Finding skills.
     SkillNotFound "E_SKILL_NOT_FOUND" Missing false "No skill of that name or path is known."

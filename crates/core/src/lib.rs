@@ -10,6 +10,7 @@ pub mod code;
 pub mod diagnostic;
 pub mod digest;
 pub mod inspect;
+pub mod interpreter;
 pub mod json;
 pub mod limits;
 pub mod manifest;

@@ -50,3 +50,6 @@ pub const WALK_DEPTH_MAX: usize = 6;
 pub const WALK_DIRECTORIES_MAX: usize = 2000;
 /// Skills taken from one root.
 pub const WALK_SKILLS_MAX: usize = 65_536;
+
+/// Bytes of an interpreter that is identified by its digest; the largest in use are a quarter of this.
+pub const INTERPRETER_BYTES_MAX: u64 = 512 << 20;

@@ -1,6 +1,8 @@
 //! The command line: from arguments to a question for [`Host`], and from its answer to text or JSON.
 
 mod args;
+mod doctor;
+mod interrupt;
 mod json;
 mod output;
 mod progress;
@@ -17,7 +19,7 @@ use fumehood_core::{Class, Code, Shown};
 use serde::Serialize;
 
 use crate::fault::Fault;
-use crate::host::{ByteRange, Host, HostOptions, Strictness};
+use crate::host::{ByteRange, Host, HostOptions, Strictness, WalkLimits};
 use args::{Args, CatArgs, CheckArgs, Command, Format, ListArgs, TrustArgs};
 use output::Output;
 use progress::Progress;
@@ -60,21 +62,22 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
         Command::Check(args) => check(&args, &out),
         Command::List(args) => list(&args, &out),
         Command::Show(args) => {
-            let report = host(&args.from.search)?.show(&args.skill, &args.from.roots)?;
+            let report = host(args.from.search.limits())?.show(&args.skill, &args.from.roots)?;
             done(&out, &report, |text| render::show::show(text, &report))
         }
         Command::Cat(args) => cat(&args, &out),
         Command::Diff(args) => {
-            let report = host(&args.from.search)?.diff(&args.skill, &args.other, &args.from.roots)?;
+            let report = host(args.from.search.limits())?.diff(&args.skill, &args.other, &args.from.roots)?;
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
         Command::TrustProject(args) => trust_project(&args, &out),
+        Command::Doctor(args) => doctor::doctor(&host(WalkLimits::default())?, &args, &out),
     }
 }
 
 fn check(args: &CheckArgs, out: &Output) -> Result<ExitCode, Fault> {
     let mut progress = Progress::start();
-    let report = host(&args.search)?.check(&args.paths, &mut |count| progress.skills(count))?;
+    let report = host(args.search.limits())?.check(&args.paths, &mut |count| progress.skills(count))?;
     progress.clear();
     out.answer(&report, |text| render::check::check(text, &report, args.notes, args.quiet))?;
     let strictness = if args.strict { Strictness::Conformant } else { Strictness::Loadable };
@@ -83,13 +86,13 @@ fn check(args: &CheckArgs, out: &Output) -> Result<ExitCode, Fault> {
 
 fn list(args: &ListArgs, out: &Output) -> Result<ExitCode, Fault> {
     let mut progress = Progress::start();
-    let report = host(&args.search)?.list(&args.roots, &mut |count| progress.skills(count))?;
+    let report = host(args.search.limits())?.list(&args.roots, &mut |count| progress.skills(count))?;
     progress.clear();
     done(out, &report, |text| render::list::list(text, &report))
 }
 
 fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
-    let host = host(&args.from.search)?;
+    let host = host(args.from.search.limits())?;
     let range = ByteRange { offset: args.offset, length: args.length };
     // A terminal gets text that cannot move its cursor; everything else gets the bytes.
     if out.is_json() || output::is_terminal() {
@@ -109,7 +112,7 @@ fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
 }
 
 fn trust_project(args: &TrustArgs, out: &Output) -> Result<ExitCode, Fault> {
-    let host = host(&args.search)?;
+    let host = host(args.search.limits())?;
     let report = if args.remove {
         host.forget_project(&args.dir)?
     } else {
@@ -125,7 +128,7 @@ fn done(out: &Output, report: &impl Serialize, text: impl FnOnce(&mut String)) -
     Ok(ExitCode::SUCCESS)
 }
 
-fn host(search: &args::Search) -> Result<Host, Fault> {
+fn host(limits: WalkLimits) -> Result<Host, Fault> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into);
     let current = std::env::current_dir().map_err(|error| {
         Fault::new(
@@ -139,7 +142,7 @@ fn host(search: &args::Search) -> Result<Host, Fault> {
         state_home: variable("FUMEHOOD_HOME"),
         current,
         sources: Vec::new(),
-        limits: search.limits(),
+        limits,
     }))
 }
 

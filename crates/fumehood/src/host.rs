@@ -2,6 +2,8 @@
 
 mod check;
 mod diff;
+mod doctor;
+mod prove;
 mod show;
 mod trust;
 
@@ -17,6 +19,7 @@ use crate::fault::Fault;
 use crate::report::{ListReport, ListedSkill, SCHEMA_VERSION, SourceReport};
 
 pub use check::Strictness;
+pub use prove::ProveStep;
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
 
@@ -41,7 +44,8 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder, and only in [`Host::trust_project`] and [`Host::forget_project`]. Starts no process.
+/// state folder, and only in [`Host::trust_project`] and [`Host::forget_project`]. Starts processes only in
+/// [`Host::doctor`], each confined, and in [`Host::prove`].
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,

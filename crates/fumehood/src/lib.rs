@@ -16,4 +16,7 @@ pub mod host;
 pub mod report;
 
 pub use fault::Fault;
+/// Being the sandbox's launcher: a program that embeds this library calls [`helper::dispatch`] as its first line, or
+/// nothing can be confined.
+pub use fumehood_sandbox::helper;
 pub use host::{Host, HostOptions};

@@ -2,6 +2,7 @@
 
 mod claims;
 mod diff;
+mod doctor;
 
 use serde::Serialize;
 
@@ -10,6 +11,11 @@ use fumehood_core::{Code, Diagnostic, Severity};
 use fumehood_store::{Catalog, CatalogEntry, CatalogSource, SourceStatus, WalkReport};
 
 pub use diff::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange};
+
+pub use doctor::{
+    AttackReport, AxisReport, DoctorReport, FolderReport, InterpreterReport, ObstacleReport, ProofSummary,
+    ProveReport, SandboxReport,
+};
 
 pub use claims::{Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, ParamOut, ScriptOut};
 

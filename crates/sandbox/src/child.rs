@@ -20,8 +20,9 @@ use crate::mount::Failure;
 use crate::profile::Limits;
 use crate::root::{self, Writable};
 use crate::sys::exec::execve;
+use crate::sys::landlock::{self, SignalDomain};
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
-use crate::sys::{landlock, seccomp};
+use crate::sys::seccomp;
 use crate::wire::{Record, Request, Step};
 use crate::zygote::write_file;
 
@@ -62,7 +63,7 @@ pub(crate) fn init(job: &Job, grants: Vec<OpenGrant>) -> ! {
     let limits = job.request.limits;
     let completed = root::complete(grants, limits)
         .and_then(|writable| rules(&writable, job.rights).map_err(|errno| (Step::Landlock, errno)));
-    let (step, errno) = match completed.and_then(|rules| run(job, &rules)) {
+    let (step, errno) = match completed.and_then(|rules| run(job, &rules, None)) {
         Ok(never) => match never {},
         Err(failure) => failure,
     };
@@ -93,7 +94,9 @@ fn rules(writable: &[Writable], rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> 
 pub(crate) enum Never {}
 
 /// Starts the program's process and outlives it as the sandbox's reaper.
-pub(crate) fn run(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
+///
+/// In a domain it ends the others of the run itself; in a namespace the kernel does.
+pub(crate) fn run(job: &Job, rules: &[Rc<Rule>], domain: Option<&SignalDomain>) -> Result<Never, Failure> {
     let at_fork = |errno| (Step::Fork, errno);
     let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
     // Before the fork, so that no signal is lost.
@@ -110,10 +113,10 @@ pub(crate) fn run(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
             process::exit(SETUP_FAILED);
         }
         Clone::Parent { child, .. } => {
-            let Job { report, announced, kind, .. } = job;
+            let Job { report, announced, .. } = job;
             // Only these stay open here: a pipe of the program's must end when the program lets go of it.
             close_all_but([report, &executed, announced]).map_err(at_fork)?;
-            reap(child, report, &executed, announced, *kind)
+            reap(child, [report, &executed, announced], domain)
         }
     }
 }
@@ -124,11 +127,10 @@ fn signals() -> SignalSet {
 }
 
 /// Waits for everything that ends up without a parent, and leaves when the program has left.
-fn reap(program: Pid, report: &OwnedFd, executed: &OwnedFd, announced: &OwnedFd, kind: Kind) -> ! {
+fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Option<&SignalDomain>) -> ! {
     let leave = |code| {
-        // Where there is a namespace the kernel ends all that is still alive in it.
-        if kind == Kind::Kernel {
-            crate::kernel::end_everybody();
+        if let Some(domain) = domain {
+            crate::kernel::end_everybody(domain);
         }
         process::exit(code)
     };
@@ -192,7 +194,7 @@ fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
     restrict_files(rules, *rights).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
     limit(request.limits, *others).map_err(at(Step::Limits))?;
-    if request.program.is_empty() && *kind == Kind::Namespaces {
+    if request.program.is_empty() {
         try_process_limit().map_err(at(Step::ProcessLimit))?;
     }
     for (number, fd) in standard.iter().enumerate() {
@@ -234,7 +236,8 @@ fn limit(limits: Limits, others: u64) -> Result<(), Errno> {
 
 /// The kernel holds its own root to no number of processes, in whatever user namespace it hides.
 fn try_process_limit() -> Result<(), Errno> {
-    for _ in 0..=crate::profile::PROBE_PROCESSES {
+    // Without a namespace of its own a few others may have come and gone since they were counted.
+    for _ in 0..crate::profile::PROBE_PROCESSES + UNCOUNTED {
         match process::clone(Namespaces::NONE) {
             // Counted until it is collected, which it never is.
             Ok(Clone::Child) => process::exit(0),
@@ -370,6 +373,7 @@ pub(crate) fn send(to: &OwnedFd, record: Record) {
 /// The user and group that the program sees itself as.
 pub(crate) const INSIDE_ID: u32 = 1000;
 pub(crate) const SETUP_FAILED: i32 = 125;
+const UNCOUNTED: u64 = 16;
 const CAPABILITIES_MAX: u32 = 64;
 const STACK_BYTES: u64 = 8 << 20;
 const ADDRESSES_PER_BYTE: u64 = 512;

@@ -136,7 +136,7 @@ impl Obstacle {
             ) => {
                 "user namespaces have no rights over mounts here: on Ubuntu, add an AppArmor profile for this program that allows userns; in a container, allow mounts in its AppArmor profile and system call filter"
             }
-            _ => "see `fumehood doctor`",
+            _ => "no remedy is known; please report it with what fails",
         }
     }
 }

@@ -19,8 +19,9 @@ use crate::launcher::UNUSED_ID;
 use crate::mount::Failure;
 use crate::profile::{Grant, Mode as GrantMode};
 use crate::socket::{self, Message};
+use crate::sys::landlock::{self, SignalDomain};
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
-use crate::sys::{landlock, seccomp};
+use crate::sys::seccomp;
 use crate::wire::{Hello, Record, Step};
 use crate::zygote::{Delivery, read_request};
 
@@ -30,6 +31,7 @@ struct Launcher {
     /// What every child may open.
     base: Vec<Rc<Rule>>,
     is_root: bool,
+    pid: Pid,
     own: OwnedFd,
     running: Vec<Running>,
 }
@@ -70,6 +72,7 @@ impl Launcher {
             rights,
             base: base(rights).map_err(at(Step::Base))?,
             is_root: rustix::process::geteuid().is_root(),
+            pid: rustix::process::getpid(),
             own: own.map_err(at(Step::Start))?,
             running: Vec::new(),
         })
@@ -168,18 +171,23 @@ impl Launcher {
 
     /// The first process of a run. Never returns.
     fn init(&self, job: &Job, rules: &[Rc<Rule>]) -> ! {
-        let grants = &job.request.grants;
-        let confined = self.confine_init().and_then(|()| grants.iter().try_for_each(can_read));
-        let (step, errno) = match confined.and_then(|()| child::run(job, rules)) {
-            Ok(never) => match never {},
+        let (step, errno) = match self.confine_init() {
             Err(failure) => failure,
+            Ok(domain) => {
+                let granted = job.request.grants.iter().try_for_each(can_read);
+                let failure = match granted.and_then(|()| child::run(job, rules, Some(&domain))) {
+                    Ok(never) => match never {},
+                    Err(failure) => failure,
+                };
+                end_everybody(&domain);
+                failure
+            }
         };
         send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
-        end_everybody();
         process::exit(child::SETUP_FAILED)
     }
 
-    fn confine_init(&self) -> Result<(), Failure> {
+    fn confine_init(&self) -> Result<SignalDomain, Failure> {
         let at = |step| move |errno| (step, errno);
         // Before anything of ours can be told to end.
         SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()]).block_only().map_err(at(Step::Fork))?;
@@ -196,9 +204,7 @@ impl Launcher {
             .and_then(|()| rustix::process::set_child_subreaper(Some(rustix::process::getpid())))
             .and_then(|()| rustix::thread::set_no_new_privs(true))
             .map_err(at(Step::Privileges))?;
-        // From here on a signal to everybody reaches the processes of this run and nobody else.
-        let ruleset = landlock::create(self.rights.only_signals(), self.rights.size());
-        ruleset.and_then(landlock::restrict_self).map_err(at(Step::Landlock))
+        SignalDomain::enter(Rights::only_signals(), self.rights.size(), self.pid).map_err(at(Step::Landlock))
     }
 
     /// Collects inits that ended. One that ended well has collected everybody else of its run before.
@@ -256,14 +262,13 @@ impl Launcher {
 }
 
 /// Kills every other process of the run that the caller is the init of, and collects them.
-pub(crate) fn end_everybody() {
+pub(crate) fn end_everybody(domain: &SignalDomain) {
     loop {
-        // One call reaches everybody in the domain, and nobody can be made meanwhile.
-        let _ = process::kill_everybody();
-        match rustix::process::wait(WaitOptions::empty()) {
-            Err(Errno::CHILD) => return,
-            // Whose parent died just now is a child of ours the next time.
-            _ => {}
+        // One call reaches everybody in the domain, and nobody can be made meanwhile. Whoever lost a parent by it is a
+        // child of ours the next time.
+        domain.kill_everybody();
+        if matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {
+            return;
         }
     }
 }
@@ -325,7 +330,7 @@ fn processes_of(user: u32) -> Result<u64, Errno> {
             && stat.st_uid == user
         {
             // Two links are the folder's own.
-            count += u64::try_from(stat.st_nlink).unwrap_or(u64::MAX).saturating_sub(2);
+            count += stat.st_nlink.saturating_sub(2);
         }
     }
     Ok(count)

@@ -33,7 +33,7 @@ impl Rights {
     }
 
     /// Nothing but that signals stay inside. From version 6 on.
-    pub(crate) fn only_signals(self) -> Handled {
+    pub(crate) fn only_signals() -> Handled {
         Handled { scopes: SIGNALS, ..Handled::default() }
     }
 

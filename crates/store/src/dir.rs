@@ -64,6 +64,14 @@ pub(crate) struct Stat {
     changed: (i64, u64),
 }
 
+/// Who may change a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights {
+    pub(crate) owner: u32,
+    /// The permission bits.
+    pub(crate) mode: u32,
+}
+
 /// Why a name could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenError {
@@ -194,6 +202,16 @@ impl Dir {
         known.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec))
     }
 
+    /// Who may change what is in this directory.
+    pub(crate) fn rights(&self) -> Result<Rights, Errno> {
+        Ok(Rights::of(&rustix::fs::fstat(&self.fd)?))
+    }
+
+    /// The text of a link.
+    pub(crate) fn link_text(&self, name: &[u8]) -> Result<Vec<u8>, OpenError> {
+        Ok(rustix::fs::readlinkat(&self.fd, name, Vec::new())?.into_bytes())
+    }
+
     /// Size, identity and times of a name, without following or opening it.
     pub(crate) fn stat(&self, name: &[u8]) -> Result<(Stat, u64), OpenError> {
         let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -220,6 +238,11 @@ impl File {
     /// What the file is now.
     pub(crate) fn stat_again(&self) -> Result<Stat, Errno> {
         Ok(Stat::of(&rustix::fs::fstat(&self.fd)?))
+    }
+
+    /// Who may change the file.
+    pub(crate) fn rights(&self) -> Result<Rights, Errno> {
+        Ok(Rights::of(&rustix::fs::fstat(&self.fd)?))
     }
 
     /// Reads up to `bytes_max` bytes from `offset`. The one bounded read, for resources and capture alike.
@@ -272,6 +295,17 @@ impl Stat {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             changed: (stat.st_ctime, stat.st_ctime_nsec),
         }
+    }
+}
+
+impl Rights {
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        Self { owner: stat.st_uid, mode: stat.st_mode & 0o7777 }
+    }
+
+    /// Whether nobody but root can change it.
+    pub(crate) fn is_roots_alone(self) -> bool {
+        self.owner == 0 && self.mode & 0o022 == 0
     }
 }
 

@@ -15,6 +15,32 @@ pub struct Home {
     pub state: PathBuf,
 }
 
+/// A folder of ours as it is on the disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// Whose it is, as a number, if it is there.
+    pub owner: Option<u32>,
+    /// Its permission bits, if it is there.
+    pub mode: Option<u32>,
+    /// Whether it is as it should be.
+    pub status: FolderStatus,
+}
+
+/// Whether a folder of ours is as it should be: the caller's, with mode 0700.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderStatus {
+    /// It is.
+    Private,
+    /// It was not made yet.
+    Absent,
+    /// Others can see into it. It is used all the same.
+    Visible,
+    /// It is not used; this is why, to stand after the path.
+    Refused(&'static str),
+}
+
 /// The environment that decides where things are; read once, by the face.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -82,7 +108,55 @@ impl Home {
             .map_err(|_| refused("cannot be made"))?;
         check_private(&self.state)
     }
+
+    /// The config folder as it is. Changes nothing.
+    pub fn look_at_config(&self) -> OwnFolder {
+        // It holds no secret; what is read there must be what the person, or root for everybody, wrote.
+        look(&self.config, |owner, mode| match () {
+            () if owner != caller() && owner != 0 => FolderStatus::Refused(SOMEBODY_ELSES),
+            () if mode & 0o022 != 0 => {
+                FolderStatus::Refused("can be written by others; set its mode to 0700")
+            }
+            () if owner != caller() || mode & 0o077 != 0 => FolderStatus::Visible,
+            () => FolderStatus::Private,
+        })
+    }
+
+    /// The state folder as it is. Changes nothing.
+    pub fn look_at_state(&self) -> OwnFolder {
+        look(&self.state, judge_private)
+    }
 }
+
+fn judge_private(owner: u32, mode: u32) -> FolderStatus {
+    match () {
+        () if owner != caller() => FolderStatus::Refused(SOMEBODY_ELSES),
+        () if mode & 0o077 != 0 => FolderStatus::Refused("is open to others; set its mode to 0700"),
+        () => FolderStatus::Private,
+    }
+}
+
+/// What a folder is; `judge` is told its owner and mode.
+fn look(path: &Path, judge: impl FnOnce(u32, u32) -> FolderStatus) -> OwnFolder {
+    let (owner, mode, status) = match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (None, None, FolderStatus::Absent),
+        Err(_) => (None, None, FolderStatus::Refused("cannot be read")),
+        Ok(metadata) => {
+            let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+            let is_folder = metadata.is_dir();
+            let status =
+                if is_folder { judge(owner, mode) } else { FolderStatus::Refused("is not a folder") };
+            (Some(owner), Some(mode), status)
+        }
+    };
+    OwnFolder { path: path.to_path_buf(), owner, mode, status }
+}
+
+fn caller() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+const SOMEBODY_ELSES: &str = "belongs to somebody else";
 
 fn check_given(path: &Path, surroundings: &Surroundings) -> Result<PathBuf, HomeError> {
     let refused = |reason| HomeError::Refused { path: path.to_path_buf(), reason };
@@ -100,14 +174,10 @@ fn check_given(path: &Path, surroundings: &Surroundings) -> Result<PathBuf, Home
 /// Whether a folder of ours is the caller's and closed to everybody else.
 pub(crate) fn check_private(path: &Path) -> Result<(), HomeError> {
     let refused = |reason| HomeError::Refused { path: path.to_path_buf(), reason };
-    let metadata = std::fs::metadata(path).map_err(|_| refused("cannot be read"))?;
-    match () {
-        () if !metadata.is_dir() => Err(refused("is not a folder")),
-        () if metadata.uid() != rustix::process::geteuid().as_raw() => {
-            Err(refused("belongs to somebody else"))
-        }
-        () if metadata.mode() & 0o077 != 0 => Err(refused("is open to others; set its mode to 0700")),
-        () => Ok(()),
+    match look(path, judge_private).status {
+        FolderStatus::Private | FolderStatus::Visible => Ok(()),
+        FolderStatus::Absent => Err(refused("cannot be read")),
+        FolderStatus::Refused(reason) => Err(refused(reason)),
     }
 }
 

@@ -16,6 +16,7 @@ mod dir;
 mod disk;
 mod folder;
 mod home;
+mod interpreter;
 mod list;
 mod settings;
 mod source;
@@ -27,7 +28,8 @@ pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note
 pub use dir::Identity;
 pub use disk::DiskFolder;
 pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, SkillMd};
-pub use home::{Home, HomeError, Surroundings, project_of};
+pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
+pub use interpreter::{Interpreter, InterpreterError};
 pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
 pub use source::{Source, SourceKind, SourceStatus};
 pub use trust::{TrustError, TrustedProjects};

@@ -18,6 +18,7 @@ pub struct Call<'w> {
     pub(crate) world: &'w World,
     folder: PathBuf,
     variables: Vec<(OsString, OsString)>,
+    wall: Duration,
 }
 
 /// What a run left.
@@ -34,7 +35,7 @@ pub struct Answer {
 impl<'w> Call<'w> {
     pub(crate) fn new(world: &'w World) -> Self {
         let home = world.path("home").into_os_string();
-        Self { world, folder: world.path(""), variables: vec![("HOME".into(), home)] }
+        Self { world, folder: world.path(""), variables: vec![("HOME".into(), home)], wall: WALL }
     }
 
     /// Runs in a folder of the world.
@@ -58,6 +59,12 @@ impl<'w> Call<'w> {
         self
     }
 
+    /// Waits longer than a minute for the end: ten of them.
+    #[must_use]
+    pub fn patiently(self) -> Self {
+        Self { wall: 10 * WALL, ..self }
+    }
+
     /// Runs the program. It belongs to no terminal, whatever started the tests, and is killed after a minute.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Answer {
         self.run_behind(SETSID, ["--wait"], arguments)
@@ -72,7 +79,8 @@ impl<'w> Call<'w> {
     ) -> Answer {
         let mut command = self.command(program);
         command.args(own).arg(&self.world.program).args(arguments);
-        finish(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn())
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        finish(child, self.wall)
     }
 
     /// Runs the program with `--format json`; it must succeed and say nothing on standard error.
@@ -123,12 +131,12 @@ fn with_json<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Vec<OsS
 }
 
 /// Waits for the end and kills what does not come to one: that is a failure, and should not be a test that hangs.
-pub(crate) fn finish(child: std::io::Result<Child>) -> Answer {
+pub(crate) fn finish(child: std::io::Result<Child>, wall: Duration) -> Answer {
     let child = child.expect("the program starts");
     let pid = Pid::from_child(&child);
     let (ended, wait) = mpsc::channel::<()>();
     let watch = thread::spawn(move || {
-        if wait.recv_timeout(WALL).is_err() {
+        if wait.recv_timeout(wall).is_err() {
             // It may have ended just now.
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -142,4 +150,4 @@ pub(crate) fn finish(child: std::io::Result<Child>) -> Answer {
 
 /// From util-linux, which has `setpriv` too: gives a program a session of its own.
 pub(crate) const SETSID: &str = "/usr/bin/setsid";
-const WALL: Duration = Duration::from_mins(1);
+pub(crate) const WALL: Duration = Duration::from_mins(1);

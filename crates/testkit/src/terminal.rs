@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::call::{Answer, Call, SETSID, finish};
+use crate::call::{self, Answer, Call, SETSID, finish};
 
 impl Call<'_> {
     /// Runs the program with a controlling terminal of its own. When `question` is on it, the person types `keys`. Gives
@@ -41,7 +41,7 @@ impl Call<'_> {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         terminal.wait_for(question);
         terminal.outside.write_all(keys.as_bytes()).expect("keys are typed");
-        let answer = finish(child);
+        let answer = finish(child, call::WALL);
         // It holds handles of its own, and the terminal is open as long as they are.
         drop(command);
         (terminal.close(), answer)
@@ -57,7 +57,7 @@ impl Call<'_> {
         command.arg("--wait").arg(&self.world.program).args(arguments).stdin(Stdio::null());
         command.stdout(terminal.inside.try_clone().expect("a handle"));
         command.stderr(terminal.inside.try_clone().expect("a handle"));
-        let answer = finish(command.spawn());
+        let answer = finish(command.spawn(), call::WALL);
         drop(command);
         (terminal.close(), answer.code)
     }

@@ -19,7 +19,7 @@ use crate::host::WalkLimits;
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood. Ctrl-C ends it at once."
+    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
     /// The form of answers and errors.
@@ -57,6 +57,11 @@ pub(super) enum Command {
     Diff(DiffArgs),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
+    /// Examine this machine: what its sandbox enforces, which interpreters it has, whether fumehood's folders are private.
+    ///
+    /// Interpreters are looked for at fixed paths that only root can change, and asked for their version inside the
+    /// sandbox only. Exits with 4 if nothing can be confined here, with 3 if a folder of fumehood's own is refused.
+    Doctor(DoctorArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -129,6 +134,17 @@ pub(super) struct TrustArgs {
     pub(super) remove: bool,
     #[command(flatten)]
     pub(super) search: Search,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DoctorArgs {
+    /// Try every known attack on the sandbox of this machine, one line for each.
+    ///
+    /// Takes about half a minute. Each attack is code of fumehood's own and runs twice: outside the sandbox, where it must
+    /// succeed, and inside, where it must not. An attack on a limit that this machine does not enforce is not run. Exits
+    /// with 70 if anything is broken. Ctrl-C stops after the attack that is under way.
+    #[arg(long)]
+    pub(super) prove: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -38,6 +38,14 @@ impl Output {
             })?;
             return raw(&bytes);
         }
+        self.part(text)
+    }
+
+    /// Writes a part of an answer that comes bit by bit; in JSON it comes as a whole at the end.
+    pub(super) fn part(&self, text: impl FnOnce(&mut String)) -> Result<(), Fault> {
+        if self.is_json() {
+            return Ok(());
+        }
         let mut buffer = String::new();
         text(&mut buffer);
         // As one write: a stream that strips as it goes makes one for each line.

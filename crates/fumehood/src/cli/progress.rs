@@ -1,9 +1,9 @@
-//! One line on a terminal while a search takes long.
+//! One line on a terminal while something takes long.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// Shows a count on standard error, if that is a terminal and the search takes longer than a moment.
+/// Shows how far it is on standard error, if that is a terminal; a search only if it takes longer than a moment.
 pub(super) struct Progress {
     last: Option<Instant>,
     shown: bool,
@@ -22,6 +22,13 @@ impl Progress {
         self.last = Some(Instant::now());
         self.shown = true;
         let _ = write!(io::stderr(), "\r{count} skills …\u{1b}[K");
+    }
+
+    pub(super) fn attack(&mut self, number: usize, total: usize, name: &str) {
+        if self.last.is_some() {
+            self.shown = true;
+            let _ = write!(io::stderr(), "\r{number} of {total}: {name} …\u{1b}[K");
+        }
     }
 
     pub(super) fn clear(&mut self) {

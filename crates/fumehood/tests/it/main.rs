@@ -10,12 +10,14 @@
 
 mod bugs;
 mod cli;
+mod doctor;
 mod hostile;
 mod hostile_folders;
 mod loader_table;
 mod schemas;
 mod trust;
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use fumehood_testkit::{Skill, World};
@@ -23,7 +25,11 @@ use serde_json::Value;
 
 /// A world for the program that cargo built, or for the one that `FUMEHOOD_BIN` names.
 fn world() -> World {
-    World::new(std::env::var_os("FUMEHOOD_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fumehood").into()))
+    World::new(program())
+}
+
+fn program() -> OsString {
+    std::env::var_os("FUMEHOOD_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_fumehood").into())
 }
 
 /// A world with one skill in its folder `skills`.

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 7] = ["list", "check", "show", "diff", "cat", "trust-project", "error"];
+const SHAPES: [&str; 9] =
+    ["list", "check", "show", "diff", "cat", "trust-project", "doctor", "doctor-prove", "error"];
 
 fn shape(name: &str) -> (Value, Schema) {
     let text = repository_file(&format!("docs/schemas/{name}.schema.json"));
@@ -21,7 +22,7 @@ fn validate(name: &str, bytes: &[u8]) -> Result<(), String> {
     shape(name).1.validate(&value).map_err(|issues| format!("{:#?}", issues.as_slice()))
 }
 
-fn assert_valid(name: &str, answer: &[u8]) -> Value {
+pub(crate) fn assert_valid(name: &str, answer: &[u8]) -> Value {
     validate(name, answer)
         .unwrap_or_else(|issues| panic!("{name}: {issues}\n{}", String::from_utf8_lossy(answer)));
     serde_json::from_slice(answer).unwrap()
@@ -100,6 +101,7 @@ fn answers_about_a_minimal_skill() {
     valid(&world, &["diff", "skills/x", "skills/x"]);
     valid(&world, &["cat", "skills/x", "SKILL.md"]);
     valid(&world, &["trust-project", "project", "--remove"]);
+    valid(&world, &["doctor"]);
     valid(&world, &["list"]);
     world.folder("empty");
     valid(&world, &["list", "empty"]);
@@ -188,20 +190,26 @@ fn a_field_more_less_or_other_is_noticed() {
         ("diff", world.json(["diff", "skills/rich", "skills/rich"])),
         ("cat", world.json(["cat", "skills/rich", "run.py"])),
         ("trust-project", world.json(["trust-project", "project", "--remove"])),
+        ("doctor", world.json(["doctor"])),
         ("error", world.fault(["show", "nothing"], 2)),
     ] {
-        let refused = |changed: &Value| validate(name, changed.to_string().as_bytes()).is_err();
-        assert!(!refused(&answer), "{name}");
-        let mut more = answer.clone();
-        more["more"] = 1.into();
-        assert!(refused(&more), "{name}");
-        for key in answer.as_object().unwrap().keys() {
-            let mut less = answer.clone();
-            less.as_object_mut().unwrap().remove(key);
-            assert!(refused(&less), "{name} without {key}");
-            let mut other = answer.clone();
-            other[key] = json!([[1]]);
-            assert!(refused(&other), "{name} with another {key}");
-        }
+        assert_notices(name, &answer);
+    }
+}
+
+/// The shape takes this answer, and none with a field more, less or of another kind.
+pub(crate) fn assert_notices(name: &str, answer: &Value) {
+    let refused = |changed: &Value| validate(name, changed.to_string().as_bytes()).is_err();
+    assert!(!refused(answer), "{name}");
+    let mut more = answer.clone();
+    more["more"] = 1.into();
+    assert!(refused(&more), "{name}");
+    for key in answer.as_object().unwrap().keys() {
+        let mut less = answer.clone();
+        less.as_object_mut().unwrap().remove(key);
+        assert!(refused(&less), "{name} without {key}");
+        let mut other = answer.clone();
+        other[key] = json!([[1]]);
+        assert!(refused(&other), "{name} with another {key}");
     }
 }

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::check;
 
@@ -61,6 +62,34 @@ pub(crate) fn restrict_self(ruleset: impl AsFd) -> Result<(), Errno> {
     // SAFETY: the call takes a descriptor and an integer.
     check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_fd().as_raw_fd(), 0u32) })
         .map(drop)
+}
+
+/// Proof that a signal to everybody reaches the processes of one run and nobody else. There is no other way to get one
+/// than to be in such a domain, and to have seen that it holds.
+pub(crate) struct SignalDomain {
+    outsider: Pid,
+}
+
+impl SignalDomain {
+    /// Enters a domain of its own. `outsider` is somebody outside whom a signal would reach otherwise.
+    pub(crate) fn enter(handled: Handled, size: usize, outsider: Pid) -> Result<Self, Errno> {
+        restrict_self(create(handled, size)?)?;
+        let domain = Self { outsider };
+        if domain.holds() { Ok(domain) } else { Err(Errno::NOTSUP) }
+    }
+
+    /// Kills every process of the domain but the caller.
+    pub(crate) fn kill_everybody(&self) {
+        if self.holds() {
+            // SAFETY: kill(2) takes integers.
+            unsafe { libc::kill(-1, libc::SIGKILL) };
+        }
+    }
+
+    fn holds(&self) -> bool {
+        // Whoever has ended, or whose number is another's by now, is still outside.
+        matches!(rustix::process::test_kill_process(self.outsider), Err(Errno::PERM | Errno::SRCH))
+    }
 }
 
 const VERSION_FLAG: u32 = 1;

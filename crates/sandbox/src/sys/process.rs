@@ -84,14 +84,6 @@ pub(crate) fn clone(namespaces: Namespaces) -> Result<Clone, Errno> {
     }
 }
 
-/// Sends the signal that cannot be caught to every process that the caller may send one to, but the caller.
-///
-/// Only for a process in a Landlock domain that keeps signals inside: elsewhere that is everything the user has.
-pub(crate) fn kill_everybody() -> Result<(), Errno> {
-    // SAFETY: kill(2) takes integers.
-    check(libc::c_long::from(unsafe { libc::kill(-1, libc::SIGKILL) })).map(drop)
-}
-
 /// Leaves the current namespaces for new ones.
 pub(crate) fn unshare(flags: libc::c_int) -> Result<(), Errno> {
     // SAFETY: unshare(2) takes an integer and touches no memory of ours. None of the flags used here (user, mount and

@@ -179,3 +179,40 @@ fn the_state_folder_is_made_private() {
     let blocked = Home { config: scratch.at("c"), state: scratch.file("file", "").join("state") };
     assert!(matches!(blocked.make_state(), Err(HomeError::Refused { reason: "cannot be made", .. })));
 }
+
+#[test]
+fn folders_of_ours_are_looked_at_and_left_alone() {
+    let scratch = Scratch::new();
+    let home = Home { config: scratch.at("config"), state: scratch.at("state") };
+    let statuses = || (home.look_at_config().status, home.look_at_state().status);
+    assert_eq!(statuses(), (FolderStatus::Absent, FolderStatus::Absent));
+    assert_eq!((home.look_at_state().owner, home.look_at_state().mode), (None, None));
+    assert!(!home.state.exists(), "a look makes nothing");
+    scratch.folder("config");
+    scratch.folder("state");
+    let with = |mode| {
+        scratch.mode("config", mode);
+        scratch.mode("state", mode);
+        assert_eq!((home.look_at_config().mode, home.look_at_state().mode), (Some(mode), Some(mode)));
+        assert_eq!(home.look_at_state().owner, Some(caller()));
+        statuses()
+    };
+    let (written, open) = ("can be written by others; set its mode to 0700", OPEN);
+    assert_eq!(with(0o700), (FolderStatus::Private, FolderStatus::Private));
+    assert_eq!(with(0o755), (FolderStatus::Visible, FolderStatus::Refused(open)));
+    assert_eq!(with(0o701), (FolderStatus::Visible, FolderStatus::Refused(open)));
+    assert_eq!(with(0o720), (FolderStatus::Refused(written), FolderStatus::Refused(open)));
+    assert_eq!(with(0o1777), (FolderStatus::Refused(written), FolderStatus::Refused(open)));
+    scratch.file("file", "");
+    let file = Home { config: scratch.at("file"), state: scratch.at("file/below") };
+    assert_eq!(file.look_at_config().status, FolderStatus::Refused("is not a folder"));
+    assert_eq!(file.look_at_state().status, FolderStatus::Refused("cannot be read"));
+    // Root's, seen by somebody else: settings for everybody are believed, a place for state is not.
+    if !is_root() {
+        let theirs = Home { config: "/usr".into(), state: "/usr".into() };
+        assert_eq!(theirs.look_at_config().status, FolderStatus::Visible);
+        assert_eq!(theirs.look_at_state().status, FolderStatus::Refused("belongs to somebody else"));
+    }
+}
+
+const OPEN: &str = "is open to others; set its mode to 0700";

@@ -1,0 +1,232 @@
+//! `doctor`: what this machine confines, which interpreters it has, and whether our own folders are as they should be.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fumehood_core::Code;
+use fumehood_core::interpreter::{WELL_KNOWN, WellKnown};
+use fumehood_sandbox::{
+    Enforcement, Exit, Killed, Limits, OnExcess, Outcome, Profile, Sandbox, SandboxError, State,
+};
+use fumehood_store::{FolderStatus, Home, HomeError, Interpreter, OwnFolder};
+
+use super::Host;
+use crate::report::{
+    AxisReport, DoctorReport, FolderReport, InterpreterReport, ObstacleReport, SCHEMA_VERSION, SandboxReport,
+};
+
+impl Host {
+    /// Examines this machine. What is wrong is part of the answer: see [`DoctorReport::code`].
+    ///
+    /// # Authority
+    /// Reads the interpreters' files and runs each for its version, in the sandbox only: without one, none is run. The
+    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line.
+    pub fn doctor(&self) -> DoctorReport {
+        let sandbox = Sandbox::start();
+        DoctorReport {
+            schema_version: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION"),
+            interpreters: WELL_KNOWN.iter().map(|known| interpreter(known, sandbox.as_ref().ok())).collect(),
+            sandbox: match &sandbox {
+                Ok(sandbox) => confined(sandbox.enforcement()),
+                Err(error) => unconfined(error),
+            },
+            unsafe_switches: Vec::new(),
+            folders: folders(Home::find(&self.surroundings)),
+        }
+    }
+}
+
+fn confined(enforcement: &Enforcement) -> SandboxReport {
+    let axes = enforcement.axes().iter().map(|axis| AxisReport {
+        name: axis.name,
+        state: match axis.state {
+            State::Enforced => "enforced",
+            State::Partly => "partly",
+            State::NotEnforced => "not_enforced",
+        },
+        mechanism: axis.mechanism,
+    });
+    let obstacle = enforcement.obstacle().map(|obstacle| ObstacleReport {
+        message: obstacle.to_string(),
+        remedy: obstacle.remedy().to_owned(),
+    });
+    SandboxReport { level: Some(enforcement.level().as_str()), code: None, obstacle, axes: axes.collect() }
+}
+
+fn unconfined(error: &SandboxError) -> SandboxReport {
+    let code = Some(Code::SandboxUnavailable.as_str());
+    SandboxReport { level: None, code, obstacle: Some(refusal(error)), axes: Vec::new() }
+}
+
+/// Why there is no sandbox, and what can be done.
+pub(super) fn refusal(error: &SandboxError) -> ObstacleReport {
+    let (message, remedy) = match error {
+        SandboxError::Unavailable(obstacle) => (obstacle.to_string(), obstacle.remedy()),
+        SandboxError::Launcher(_) => (
+            error.to_string(),
+            "fumehood starts itself a second time: it must be executable where it is, and /proc must be mounted",
+        ),
+        _ => (error.to_string(), "try again; if it stays so, please report it with this line"),
+    };
+    ObstacleReport { message, remedy: remedy.to_owned() }
+}
+
+fn interpreter(known: &WellKnown, sandbox: Option<&Sandbox>) -> InterpreterReport {
+    let WellKnown { key, candidates } = *known;
+    let text = |path: &Path| Some(path.to_string_lossy().into_owned());
+    let missing = InterpreterReport {
+        key,
+        status: "missing",
+        candidates,
+        path: None,
+        file: None,
+        sha256: None,
+        version: None,
+        reason: None,
+    };
+    match Interpreter::find(candidates) {
+        Ok(None) => missing,
+        Err(error) => InterpreterReport {
+            status: "refused",
+            path: text(&error.candidate),
+            file: error.path.as_deref().and_then(text),
+            reason: Some(error.to_string()),
+            ..missing
+        },
+        Ok(Some(Interpreter { candidate, path, sha256 })) => {
+            let (version, reason) = match version(sandbox, &candidate) {
+                Ok(version) => (Some(version), None),
+                Err(reason) => (None, Some(reason)),
+            };
+            InterpreterReport {
+                status: "found",
+                path: text(&candidate),
+                file: text(&path),
+                sha256: Some(sha256.to_string()),
+                version,
+                reason,
+                ..missing
+            }
+        }
+    }
+}
+
+/// What a program says about itself, in the sandbox; without one it is not asked.
+fn version(sandbox: Option<&Sandbox>, program: &Path) -> Result<String, String> {
+    let Some(sandbox) = sandbox else {
+        return Err("not asked for its version: it would run outside a sandbox".to_owned());
+    };
+    let profile = Profile::builder(program, VERSION_LIMITS, VERSION_WALL)
+        .argument("--version")
+        .variable("PATH", "/usr/bin:/bin")
+        .variable("HOME", "/tmp")
+        .variable("TMPDIR", "/tmp")
+        .variable("LANG", "C.UTF-8")
+        .grace(Duration::ZERO)
+        .output(VERSION_BYTES_MAX, OnExcess::Truncate)
+        .floor(sandbox.enforcement().level())
+        .build()
+        .map_err(|error| format!("cannot be asked for its version: {error}"))?;
+    let outcome = sandbox.spawn(&profile).and_then(|run| run.wait(&|| false));
+    first_line(&outcome.map_err(|error| format!("does not start in the sandbox: {error}"))?)
+}
+
+fn first_line(outcome: &Outcome) -> Result<String, String> {
+    if outcome.killed == Some(Killed::Deadline) {
+        return Err(format!("did not tell its version within {} s", VERSION_WALL.as_secs()));
+    }
+    let line = outcome.output.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line).trim().to_owned();
+    match outcome.exit {
+        Some(Exit::Code(0)) if !line.is_empty() => Ok(line),
+        _ => Err("reports no version".to_owned()),
+    }
+}
+
+fn folders(home: Result<Home, HomeError>) -> Vec<FolderReport> {
+    match home {
+        Ok(home) => vec![folder("config", &home.look_at_config()), folder("state", &home.look_at_state())],
+        Err(error) => {
+            let (path, reason) = match error {
+                HomeError::Refused { path, reason } => {
+                    (Some(path.to_string_lossy().into_owned()), reason.to_owned())
+                }
+                HomeError::Unknown => (None, error.to_string()),
+            };
+            let refused = |role| FolderReport {
+                role,
+                status: "refused",
+                path: path.clone(),
+                owner: None,
+                mode: None,
+                reason: Some(reason.clone()),
+            };
+            vec![refused("config"), refused("state")]
+        }
+    }
+}
+
+fn folder(role: &'static str, own: &OwnFolder) -> FolderReport {
+    let path = own.path.to_string_lossy().into_owned();
+    let (status, reason) = match own.status {
+        FolderStatus::Private => ("private", None),
+        FolderStatus::Absent => ("absent", None),
+        FolderStatus::Visible => ("visible", Some("others can see into it; set its mode to 0700".to_owned())),
+        FolderStatus::Refused(reason) => ("refused", Some(reason.to_owned())),
+    };
+    let mode = own.mode.map(|mode| format!("{mode:04o}"));
+    FolderReport { role, status, path: Some(path), owner: own.owner, mode, reason }
+}
+
+/// Enough for Node.js, which reserves much and has many threads, to say its version.
+const VERSION_LIMITS: Limits = Limits {
+    cpu_seconds: 5,
+    memory_bytes_per_process: 1 << 30,
+    processes: 64,
+    file_bytes: 0,
+    open_files: 64,
+    temporary_bytes: 1 << 20,
+    temporary_files: 16,
+};
+const VERSION_WALL: Duration = Duration::from_secs(5);
+const VERSION_BYTES_MAX: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fumehood_sandbox::Captured;
+
+    fn said(bytes: &[u8], exit: Exit, killed: Option<Killed>) -> Result<String, String> {
+        let output = Captured { bytes: bytes.to_vec(), dropped: 0 };
+        let elapsed = Duration::ZERO;
+        first_line(&Outcome { exit: Some(exit), killed, output, errors: Captured::default(), elapsed })
+    }
+
+    #[test]
+    fn a_version_is_the_first_line_of_a_success() {
+        let good = Exit::Code(0);
+        assert_eq!(said(b" v1\r\nmore\n", good, None).as_deref(), Ok("v1"));
+        // Cut in the middle of a character, and no text at all: what cannot be read is marked.
+        assert_eq!(said(b"v\xc3", good, None).as_deref(), Ok("v\u{fffd}"));
+        let none = Err("reports no version".to_owned());
+        for bytes in [&b""[..], b"\nv1\n", b" \t\n"] {
+            assert_eq!(said(bytes, good, None), none);
+        }
+        for exit in [Exit::Code(2), Exit::Signal(9)] {
+            assert_eq!(said(b"v1\n", exit, None), none);
+        }
+        let late = said(b"v1\n", Exit::Signal(9), Some(Killed::Deadline));
+        assert_eq!(late.unwrap_err(), "did not tell its version within 5 s");
+    }
+
+    // XSF-50: no sandbox, no run.
+    #[test]
+    fn without_a_sandbox_nothing_is_asked() {
+        let reason = version(None, Path::new("/bin/sh")).unwrap_err();
+        assert_eq!(reason, "not asked for its version: it would run outside a sandbox");
+        let gone = unconfined(&SandboxError::LauncherGone);
+        assert_eq!((gone.level, gone.code), (None, Some("E_SANDBOX_UNAVAILABLE")));
+        assert!(gone.axes.is_empty() && gone.obstacle.unwrap().remedy.contains("report it"));
+    }
+}
