@@ -49,10 +49,14 @@ impl OpenGrant {
         fds.next().is_none().then_some(all)
     }
 
-    /// Its name in the root, and whether it needs a folder there.
+    /// Its name in the root, and whether it needs a folder there; `None` if every root has that place.
     pub(crate) fn top(&self) -> Option<(Vec<u8>, bool)> {
         let mut parts = self.target.components().skip(1);
         let name = parts.next()?.as_os_str().as_bytes().to_vec();
+        // The child's own, in every root.
+        if name == b"tmp" {
+            return None;
+        }
         Some((name, self.is_directory || parts.next().is_some()))
     }
 }

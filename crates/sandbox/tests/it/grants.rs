@@ -195,6 +195,22 @@ fn grants_of_one_top_stand_side_by_side() {
     assert_eq!(fs::read_to_string(folder.path().join("out/file")).expect("written"), "written\n");
 }
 
+/// A folder of the host below its own /tmp keeps its place; the rest of the child's /tmp is the child's.
+#[test]
+fn a_grant_may_lie_in_the_temporary_folder() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::write(folder.path().join("file"), "x\n").expect("written");
+    let target = "/tmp/work/deep";
+    let script = "cd /tmp/work/deep && cat file && ls /tmp && echo mine > /tmp/own && cat /tmp/own && \
+                  ! (echo no > file) 2>/dev/null && ! rm file 2>/dev/null && ! mv /tmp/work/deep /tmp/other 2>/dev/null && \
+                  echo mine > ../beside";
+    let seen = output(&run(&sandbox, shell(script).grant(folder.path(), target, Access::Read)));
+    assert_eq!(seen, "x\nwork\nmine\n");
+    assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1);
+    let whole = shell("true").grant(folder.path(), "/tmp", Access::Read).build();
+    assert_eq!(whole.err(), Some(ProfileError::Reserved("/tmp".into())));
+}
+
 /// One over the limit of grants, and at it.
 #[test]
 fn a_hundred_grants_are_the_most() {
