@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
+use crate::cgroup;
 use crate::grant::OpenGrant;
 use crate::kernel::END;
 use crate::landlock::Rights;
@@ -59,9 +60,11 @@ pub(crate) struct Rule {
 }
 
 /// Pid 1 of the new namespaces. Never returns.
-pub(crate) fn init(job: &Job, grants: Vec<OpenGrant>) -> ! {
+pub(crate) fn init(job: &Job, grants: Vec<OpenGrant>, group: Option<OwnedFd>) -> ! {
     let limits = job.request.limits;
-    let completed = root::complete(grants, limits)
+    let joined = group.map_or(Ok(()), cgroup::join).map_err(|errno| (Step::MemoryGroup, errno));
+    let completed = joined
+        .and_then(|()| root::complete(grants, limits))
         .and_then(|writable| rules(&writable, job.rights).map_err(|errno| (Step::Landlock, errno)));
     let (step, errno) = match completed.and_then(|rules| run(job, &rules, None)) {
         Ok(never) => match never {},

@@ -22,6 +22,7 @@ pub enum Level {
 pub struct Enforcement {
     level: Level,
     obstacle: Option<Obstacle>,
+    has_groups: bool,
     axes: [Axis; 10],
 }
 
@@ -67,11 +68,17 @@ impl Enforcement {
             }
         };
         let missing = Obstacle { step: Step::Landlock, errno: libc::ENOSYS };
-        Self { level, obstacle: (level == Level::Namespaces).then_some(missing), axes }
+        let has_groups = hello.has_groups;
+        Self { level, has_groups, obstacle: (level == Level::Namespaces).then_some(missing), axes }
     }
 
     pub(crate) fn because_of(&mut self, obstacle: Obstacle) {
         self.obstacle = Some(obstacle);
+    }
+
+    /// Whether [`ProfileBuilder::memory_total`](crate::ProfileBuilder::memory_total) can be had.
+    pub fn can_limit_total_memory(&self) -> bool {
+        self.has_groups
     }
 
     /// The signal that ends a whole run when its init gets it.

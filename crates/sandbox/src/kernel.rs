@@ -12,6 +12,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 
+use crate::cgroup::{self, Groups};
 use crate::child::{self, Job, Kind, Rule, send};
 use crate::grant::{self, Opener};
 use crate::landlock::Rights;
@@ -30,6 +31,7 @@ struct Launcher {
     rights: Rights,
     /// What every child may open.
     base: Vec<Rc<Rule>>,
+    groups: Option<Groups>,
     is_root: bool,
     pid: Pid,
     own: OwnedFd,
@@ -48,7 +50,8 @@ pub(crate) fn serve(first: &OwnedFd, second: &OwnedFd) -> Result<(), Errno> {
     let started = Launcher::start(landlock_abi);
     let ready = started.as_ref().map(drop).map_err(|(step, errno)| (*step, errno.raw_os_error()));
     let is_root = started.as_ref().is_ok_and(|launcher| launcher.is_root);
-    socket::send_plain(second, &Hello { ready, landlock_abi, is_root }.to_bytes())?;
+    let has_groups = started.as_ref().is_ok_and(|launcher| launcher.groups.is_some());
+    socket::send_plain(second, &Hello { ready, landlock_abi, has_groups, is_root }.to_bytes())?;
     let Ok(mut launcher) = started else { return Ok(()) };
     let served = launcher.serve([first, second]);
     launcher.end_all();
@@ -71,6 +74,7 @@ impl Launcher {
             filter: crate::seccomp::program(Kind::Kernel).into(),
             rights,
             base: base(rights).map_err(at(Step::Base))?,
+            groups: Groups::find(),
             is_root: rustix::process::geteuid().is_root(),
             pid: rustix::process::getpid(),
             own: own.map_err(at(Step::Start))?,
@@ -116,6 +120,11 @@ impl Launcher {
             let open = if grant.source.is_none() { open.next() } else { None };
             rules.push(Rc::new(self.rule(grant, open)?));
         }
+        let group = match (request.memory_bytes_total, self.groups.as_mut()) {
+            (None, _) => None,
+            (Some(bytes), Some(groups)) => Some(groups.make(bytes).map_err(at(Step::MemoryGroup))?),
+            (Some(_), None) => return Err((Step::MemoryGroup, Errno::NOTSUP)),
+        };
         let (announced, announce) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at(Step::Clone))?;
         let filter = Rc::clone(&self.filter);
@@ -126,7 +135,7 @@ impl Launcher {
             Clone::Child => {
                 drop(announce);
                 self.running.clear();
-                self.init(&job, &rules)
+                self.init(&job, &rules, group)
             }
             Clone::Parent { child, pidfd } => {
                 let report = job.report;
@@ -170,8 +179,8 @@ impl Launcher {
     }
 
     /// The first process of a run. Never returns.
-    fn init(&self, job: &Job, rules: &[Rc<Rule>]) -> ! {
-        let (step, errno) = match self.confine_init() {
+    fn init(&self, job: &Job, rules: &[Rc<Rule>], group: Option<OwnedFd>) -> ! {
+        let (step, errno) = match self.confine_init(group) {
             Err(failure) => failure,
             Ok(domain) => {
                 let granted = job.request.grants.iter().try_for_each(can_read);
@@ -187,8 +196,9 @@ impl Launcher {
         process::exit(child::SETUP_FAILED)
     }
 
-    fn confine_init(&self) -> Result<SignalDomain, Failure> {
+    fn confine_init(&self, group: Option<OwnedFd>) -> Result<SignalDomain, Failure> {
         let at = |step| move |errno| (step, errno);
+        group.map_or(Ok(()), cgroup::join).map_err(at(Step::MemoryGroup))?;
         // Before anything of ours can be told to end.
         SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()]).block_only().map_err(at(Step::Fork))?;
         if self.is_root {
@@ -258,6 +268,9 @@ impl Launcher {
             let _ = rustix::process::waitid(WaitId::PidFd(run.pidfd.as_fd()), WaitIdOptions::EXITED);
         }
         self.end_orphans();
+        if let Some(groups) = &mut self.groups {
+            groups.sweep();
+        }
     }
 }
 

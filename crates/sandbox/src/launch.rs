@@ -54,6 +54,8 @@ pub enum SandboxError {
         /// What was asked for.
         floor: crate::Level,
     },
+    /// The memory of all processes together was to be limited, and cannot be here.
+    NoMemoryTotal,
     /// A step of the set-up failed; the program never ran.
     SetUp {
         /// The step.
@@ -156,6 +158,9 @@ impl Sandbox {
         if self.enforcement.level() < profile.floor {
             return Err(SandboxError::BelowFloor { level: self.enforcement.level(), floor: profile.floor });
         }
+        if profile.memory_bytes_total.is_some() && !self.enforcement.can_limit_total_memory() {
+            return Err(SandboxError::NoMemoryTotal);
+        }
         self.begin(profile, &mut Patience::of(SET_UP_TIME_MAX))
     }
 
@@ -170,7 +175,8 @@ impl Sandbox {
         let own = [&request, &child_input, &child_output, &child_errors, &child_report];
         let granted = profile.open.iter().map(|file| file.as_fd());
         let fds: Vec<_> = own.into_iter().map(|fd| fd.as_fd()).chain(granted).collect();
-        let to = if profile.grants.is_empty() { &self.zygote } else { &self.launcher };
+        let needs_host = !profile.grants.is_empty() || profile.memory_bytes_total.is_some();
+        let to = if needs_host { &self.launcher } else { &self.zygote };
         socket::send(to, &[], &fds).map_err(|_| SandboxError::LauncherGone)?;
         drop((request, child_input, child_output, child_errors, child_report));
         let pidfd = await_start(&report, patience)?;
@@ -251,6 +257,7 @@ fn request_memory(profile: &Profile) -> Result<OwnedFd, SandboxError> {
         directory: profile.directory.clone(),
         grants: profile.grants.clone(),
         limits: profile.limits,
+        memory_bytes_total: profile.memory_bytes_total,
     };
     let bytes = request.to_bytes();
     if bytes.len() > REQUEST_BYTES_MAX {
@@ -286,6 +293,9 @@ impl std::fmt::Display for SandboxError {
             Self::BelowFloor { level, floor } => {
                 write!(f, "this machine confines at level {level}, and {floor} was asked for")
             }
+            Self::NoMemoryTotal => f.write_str(
+                "the memory of all processes together cannot be limited here: a control group with the memory controller is needed, which root or a delegated scope has",
+            ),
             Self::SetUp { step, errno } => {
                 write!(f, "{} failed: {}", step.as_str(), io::Error::from_raw_os_error(*errno))
             }

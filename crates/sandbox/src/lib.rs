@@ -8,6 +8,7 @@
 compile_error!("fumehood-sandbox is built on Linux namespaces; no other backend is written yet");
 
 mod base;
+mod cgroup;
 mod child;
 mod confined;
 mod enforcement;

@@ -24,6 +24,7 @@ pub struct Profile {
     pub(crate) grants: Vec<Grant>,
     /// The files of those grants that have no source, in their order.
     pub(crate) open: Vec<Arc<OwnedFd>>,
+    pub(crate) memory_bytes_total: Option<u64>,
     pub(crate) limits: Limits,
     pub(crate) wall: Duration,
     pub(crate) grace: Duration,
@@ -99,6 +100,7 @@ pub struct ProfileBuilder {
     directory: PathBuf,
     grants: Vec<Grant>,
     open: Vec<Arc<OwnedFd>>,
+    memory_bytes_total: Option<u64>,
     protected: Vec<PathBuf>,
     limits: Limits,
     wall: Duration,
@@ -124,6 +126,7 @@ impl Profile {
             directory: PathBuf::from("/tmp"),
             grants: Vec::new(),
             open: Vec::new(),
+            memory_bytes_total: None,
             protected: Vec::new(),
             limits,
             wall,
@@ -145,6 +148,7 @@ impl Profile {
             directory: c"/tmp".to_owned(),
             grants: Vec::new(),
             open: Vec::new(),
+            memory_bytes_total: None,
             limits: Limits {
                 cpu_seconds: 1,
                 memory_bytes_per_process: 1 << 28,
@@ -236,6 +240,16 @@ impl ProfileBuilder {
         self
     }
 
+    /// Limits the memory of all processes together, files in the temporary folder included, by a control group. Where
+    /// that cannot be done the launch is refused with [`SandboxError::NoMemoryTotal`](crate::SandboxError).
+    ///
+    /// The kernel then kills, by the signal that cannot be caught, whoever asks for more.
+    #[must_use]
+    pub fn memory_total(mut self, bytes: u64) -> Self {
+        self.memory_bytes_total = Some(bytes);
+        self
+    }
+
     /// How long the child may take to leave after it was asked to.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
@@ -273,6 +287,9 @@ impl ProfileBuilder {
         if self.output_bytes_max == 0 || self.output_bytes_max > OUTPUT_BYTES_MAX {
             return Err(ProfileError::Limit("output_bytes_max"));
         }
+        if self.memory_bytes_total.is_some_and(|bytes| !check::MEMORY_TOTAL.contains(&bytes)) {
+            return Err(ProfileError::Limit("memory_total"));
+        }
         check::inside(&self.program)?;
         check::inside(&self.directory)?;
         if self.grants.len() > GRANTS_MAX {
@@ -295,6 +312,7 @@ impl ProfileBuilder {
             directory: text(self.directory.into_os_string().as_bytes().to_vec(), "the directory")?,
             grants: self.grants,
             open: self.open,
+            memory_bytes_total: self.memory_bytes_total,
             limits: self.limits,
             wall: self.wall,
             grace: self.grace,

@@ -33,6 +33,7 @@ pub(crate) struct Inherited {
     /// Where the launcher passes on runs with grants.
     pub(crate) grants: OwnedFd,
     pub(crate) landlock_abi: u32,
+    pub(crate) has_groups: bool,
     pub(crate) is_root: bool,
 }
 
@@ -54,6 +55,7 @@ pub(crate) fn main(inherited: &Inherited) -> ! {
     let hello = Hello {
         ready: started.as_ref().map(drop).map_err(|(step, errno)| (*step, errno.raw_os_error())),
         landlock_abi: inherited.landlock_abi,
+        has_groups: inherited.has_groups,
         is_root: inherited.is_root,
     };
     if let (Ok(()), Ok(mut zygote)) = (socket::send_plain(&inherited.host, &hello.to_bytes()), started) {
@@ -113,9 +115,11 @@ impl Zygote {
         }
     }
 
-    fn launch(&mut self, delivery: Delivery, mounts: Message) -> Result<(), Failure> {
+    fn launch(&mut self, delivery: Delivery, mut mounts: Message) -> Result<(), Failure> {
         let Delivery { request, standard, report } = delivery;
         let request = read_request(&request).map_err(|errno| (Step::Request, errno))?;
+        // The last one, if there is one.
+        let group = if request.memory_bytes_total.is_some() { mounts.fds.pop() } else { None };
         let grants = OpenGrant::all(&request.grants, mounts).ok_or((Step::Request, Errno::PROTO))?;
         self.views.choose(&grants).map_err(|errno| (Step::Base, errno))?;
         let (announced, announce) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
@@ -131,7 +135,7 @@ impl Zygote {
             Clone::Child => {
                 drop(announce);
                 self.running.clear();
-                child::init(&job, grants)
+                child::init(&job, grants, group)
             }
             Clone::Parent { pidfd, .. } => {
                 let report = job.report;

@@ -134,6 +134,7 @@ const RESERVED: [&str; 11] =
 const TEMPORARY: &str = "/tmp";
 /// Where the host's programs are.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc"];
+pub(super) const MEMORY_TOTAL: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 44;
 pub(super) const WALL_MAX: Duration = Duration::from_hours(24);
 pub(super) const GRACE_MAX: Duration = Duration::from_mins(1);
 pub(super) const OUTPUT_BYTES_MAX: usize = 64 << 20;

@@ -14,17 +14,18 @@ fn sandbox() -> Sandbox {
     Sandbox::start_with(&crate::program()).expect("this machine has a sandbox")
 }
 
+const LIMITS: Limits = Limits {
+    cpu_seconds: 5,
+    memory_bytes_per_process: 256 << 20,
+    processes: 16,
+    file_bytes: 1 << 20,
+    open_files: 64,
+    temporary_bytes: 1 << 20,
+    temporary_files: 64,
+};
+
 fn shell(script: &str) -> ProfileBuilder {
-    let limits = Limits {
-        cpu_seconds: 5,
-        memory_bytes_per_process: 256 << 20,
-        processes: 16,
-        file_bytes: 1 << 20,
-        open_files: 64,
-        temporary_bytes: 1 << 20,
-        temporary_files: 64,
-    };
-    Profile::builder("/bin/sh", limits, Duration::from_secs(20))
+    Profile::builder("/bin/sh", LIMITS, Duration::from_secs(20))
         .variable("PATH", "/usr/bin:/bin")
         .argument("-c")
         .argument(script)
@@ -255,4 +256,48 @@ fn what_can_be_written_is_nobodys_program_and_not_protected() {
     assert_eq!(build(one_upper), Some(ProfileError::WritableProgram("/srv/up".into())));
     let through_dots = base().grant("/srv/a/../b", "/a", Access::Read);
     assert_eq!(build(through_dots), Some(ProfileError::Path("/srv/a/../b".into())));
+}
+
+// EXE-67: armed, or refused.
+#[test]
+fn the_memory_of_all_processes_is_limited_or_refused() {
+    let sandbox = sandbox();
+    // Each of four processes stays below its own limit of 256 MiB.
+    let script = "for i in 1 2 3 4; do /usr/bin/python3 -c 'x = bytearray(60 << 20); import time; time.sleep(1)' & \
+                  done; for i in 1 2 3 4; do wait -n || echo lost; done; echo end";
+    let profile = |bytes| {
+        let profile = Profile::builder("/bin/bash", LIMITS, Duration::from_secs(20));
+        profile.argument("-c").argument(script).variable("PATH", "/usr/bin:/bin").memory_total(bytes)
+    };
+    let run = |bytes| {
+        let profile = profile(bytes).build().expect("consistent");
+        sandbox.spawn(&profile).and_then(|run| run.wait(&|| false))
+    };
+    if !sandbox.enforcement().can_limit_total_memory() {
+        println!("not armed here: no control group of ours");
+        assert!(matches!(run(128 << 20), Err(SandboxError::NoMemoryTotal)));
+        return;
+    }
+    assert_eq!(output(&run(1 << 30).expect("it runs")), "end\n");
+    let outcome = run(128 << 20).expect("it runs");
+    let text = String::from_utf8_lossy(&outcome.output.bytes).into_owned();
+    // One was lost, or the shell itself, which lost it.
+    assert!(text.contains("lost") || outcome.exit == Some(Exit::Signal(9)), "{text} {:?}", outcome.exit);
+    drop(sandbox);
+    for line in fs::read_to_string("/proc/self/mountinfo").expect("proc is there").lines() {
+        let point = line.split(' ').nth(4).unwrap_or_default();
+        let is_memory = line.contains(" - cgroup cgroup ") && point.ends_with("memory");
+        assert!(!is_memory || !has_group_of_ours(Path::new(point)), "a group is left in {point}");
+    }
+}
+
+/// Of this process's launchers, whose number is in the name and who are gone.
+fn has_group_of_ours(place: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(place) else { return false };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix("fumehood-").and_then(|rest| rest.split('-').next().map(str::to_owned));
+        let is_left = pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        is_left || (entry.path().is_dir() && has_group_of_ours(&entry.path()))
+    })
 }
