@@ -4,22 +4,17 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use crate::cgroup;
-use crate::grant::OpenGrant;
 use crate::kernel::END;
 use crate::landlock::Rights;
 use crate::mount::Failure;
 use crate::profile::Limits;
-use crate::root::{self, Writable};
 use crate::sys::exec::execve;
 use crate::sys::landlock::{self, SignalDomain};
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
@@ -32,16 +27,11 @@ pub(crate) struct Job {
     pub(crate) request: Request,
     /// Standard input, output and error.
     pub(crate) standard: [OwnedFd; 3],
-    /// Where records go.
-    pub(crate) report: OwnedFd,
-    /// Closed by our parent when the host has been sent what it can end us by. Nobody is told that we run before.
-    pub(crate) announced: OwnedFd,
     /// The system call filter.
     pub(crate) filter: Rc<[seccomp::Instruction]>,
     pub(crate) rights: Rights,
     /// Processes that the kernel counts to the limit and that are none of this run.
     pub(crate) others: u64,
-    pub(crate) kind: Kind,
 }
 
 /// What surrounds a run.
@@ -59,78 +49,18 @@ pub(crate) struct Rule {
     pub(crate) allowed: u64,
 }
 
-/// Pid 1 of the new namespaces. Never returns.
-pub(crate) fn init(job: &Job, grants: Vec<OpenGrant>, group: Option<OwnedFd>) -> ! {
-    let limits = job.request.limits;
-    let joined = group.map_or(Ok(()), cgroup::join).map_err(|errno| (Step::MemoryGroup, errno));
-    let completed = joined
-        .and_then(|()| root::complete(grants, limits))
-        .and_then(|writable| rules(&writable, job.rights).map_err(|errno| (Step::Landlock, errno)));
-    let (step, errno) = match completed.and_then(|rules| run(job, &rules, None)) {
-        Ok(never) => match never {},
-        Err(failure) => failure,
-    };
-    send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
-    process::exit(SETUP_FAILED);
-}
-
-/// The mounts say the same already; this is a second opinion, from another part of the kernel.
-fn rules(writable: &[Writable], rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> {
-    if rights.handled().files == 0 {
-        return Ok(Vec::new());
-    }
-    let own = [
-        (Path::new("/"), rights.read()),
-        (Path::new("/tmp"), rights.write()),
-        (Path::new("/dev/null"), rights.write_file()),
-    ];
-    let granted = writable.iter().map(|Writable { path, is_directory }| {
-        (path.as_path(), if *is_directory { rights.write() } else { rights.write_file() })
-    });
-    let open = |(path, allowed)| {
-        let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Rc::new(Rule { file, allowed }))
-    };
-    own.into_iter().chain(granted).map(open).collect()
-}
-
+/// What nobody has.
 pub(crate) enum Never {}
 
-/// Starts the program's process and outlives it as the sandbox's reaper.
-///
-/// In a domain it ends the others of the run itself; in a namespace the kernel does.
-pub(crate) fn run(job: &Job, rules: &[Rc<Rule>], domain: Option<&SignalDomain>) -> Result<Never, Failure> {
-    let at_fork = |errno| (Step::Fork, errno);
-    let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
-    // Before the fork, so that no signal is lost.
-    signals().block_only().map_err(at_fork)?;
-    match process::clone(Namespaces::NONE).map_err(at_fork)? {
-        Clone::Child => {
-            drop(executed);
-            let (step, errno) = match become_program(job, rules) {
-                Ok(never) => match never {},
-                Err(failure) => failure,
-            };
-            // This pipe closes itself when the program starts.
-            send(&failing, Record::Failed { step, errno: errno.raw_os_error() });
-            process::exit(SETUP_FAILED);
-        }
-        Clone::Parent { child, .. } => {
-            let Job { report, announced, .. } = job;
-            // Only these stay open here: a pipe of the program's must end when the program lets go of it.
-            close_all_but([report, &executed, announced]).map_err(at_fork)?;
-            reap(child, [report, &executed, announced], domain)
-        }
-    }
-}
-
 /// What an init waits for.
-fn signals() -> SignalSet {
+pub(crate) fn signals() -> SignalSet {
     SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()])
 }
 
 /// Waits for everything that ends up without a parent, and leaves when the program has left.
-fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Option<&SignalDomain>) -> ! {
+///
+/// In a domain it ends the others of the run itself; in a namespace the kernel does.
+pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Option<&SignalDomain>) -> ! {
     let leave = |code| {
         if let Some(domain) = domain {
             crate::kernel::end_everybody(domain);
@@ -139,9 +69,6 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
     };
     let mut record = [0; crate::wire::RECORD_BYTES];
     let ended = rustix::io::read(executed, &mut record);
-    if await_close(announced).is_err() {
-        leave(SETUP_FAILED);
-    }
     match ended {
         // If nobody hears it, nobody waits for the program, and nobody would end it.
         Ok(0) if rustix::io::write(report, &Record::Executed.to_bytes()).is_ok() => {}
@@ -177,23 +104,28 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
     }
 }
 
-/// From a copy of pid 1 to the program. Each step takes something away for ever.
-fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
-    let Job { request, standard, filter, rights, others, kind, .. } = job;
+/// The first half of the way from a copy of init to the program: what it can lose before it knows what it is to do. Each
+/// step takes something away for ever.
+pub(crate) fn shed(kind: Kind) -> Result<(), Failure> {
     let at = |step| move |errno| (step, errno);
     SignalSet::of(&[]).block_only().map_err(at(Step::Session))?;
     process::reset_signal(libc::SIGPIPE);
     rustix::process::setsid().map_err(at(Step::Session))?;
-    let directory = request.directory.as_c_str();
-    rustix::process::chdir(directory).map_err(at(Step::Directory))?;
     match kind {
         Kind::Namespaces => {
             inner_namespace().map_err(at(Step::InnerNamespace))?;
-            give_up_privileges().map_err(at(Step::Privileges))?;
+            give_up_privileges().map_err(at(Step::Privileges))
         }
         // There are none to give up.
-        Kind::Kernel => has_no_privileges().map_err(at(Step::Privileges))?,
+        Kind::Kernel => has_no_privileges().map_err(at(Step::Privileges)),
     }
+}
+
+/// The second half.
+pub(crate) fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
+    let Job { request, standard, filter, rights, others, .. } = job;
+    let at = |step| move |errno| (step, errno);
+    rustix::process::chdir(request.directory.as_c_str()).map_err(at(Step::Directory))?;
     restrict_files(rules, *rights).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
     limit(request.limits, *others).map_err(at(Step::Limits))?;
@@ -342,8 +274,9 @@ pub(crate) fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// Closes every descriptor of this process but these, which are the only ones that anybody here uses again.
-fn close_all_but(kept: [&OwnedFd; 3]) -> Result<(), Errno> {
-    let mut kept = kept.map(|fd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX));
+pub(crate) fn close_all_but(kept: &[&OwnedFd]) -> Result<(), Errno> {
+    let mut kept: Vec<u32> =
+        kept.iter().map(|fd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX)).collect();
     kept.sort_unstable();
     let mut from = 0;
     for fd in kept {
@@ -356,7 +289,7 @@ fn close_all_but(kept: [&OwnedFd; 3]) -> Result<(), Errno> {
 }
 
 /// Waits until the other end of the pipe is closed.
-fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
     loop {
         match rustix::io::read(pipe, &mut [0; 1]) {
             Ok(0) => return Ok(()),

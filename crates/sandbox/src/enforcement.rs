@@ -193,7 +193,7 @@ fn namespaces(has_landlock: bool) -> [Axis; 10] {
         axis(
             "network",
             State::Enforced,
-            "network namespace without a way out, shared with nobody alive; no call that makes a socket",
+            "network namespace of its own without a way out; no call that makes a socket",
         ),
         axis("processes", State::Enforced, "PID namespace: none is seen, and none survives the first"),
         axis("signals", State::Enforced, "PID namespace"),

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use crate::cgroup::{self, Groups};
-use crate::child::{self, Job, Kind, Rule, send};
+use crate::child::{self, Job, Kind, Never, Rule, send};
 use crate::grant::{self, Opener};
 use crate::landlock::Rights;
 use crate::launcher::UNUSED_ID;
@@ -129,16 +129,14 @@ impl Launcher {
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at(Step::Clone))?;
         let filter = Rc::clone(&self.filter);
         let others = processes_of(self.user()).map_err(at(Step::Limits))?;
-        let (rights, kind) = (self.rights, Kind::Kernel);
-        let job = Job { request, standard, report, announced, filter, rights, others, kind };
+        let job = Job { request, standard, filter, rights: self.rights, others };
         match process::clone(Namespaces::NONE).map_err(at(Step::Clone))? {
             Clone::Child => {
                 drop(announce);
                 self.running.clear();
-                self.init(&job, &rules, group)
+                self.init(&job, &rules, group, &[report, announced])
             }
             Clone::Parent { child, pidfd } => {
-                let report = job.report;
                 if socket::send_record(&report, Record::Cloned, Some(&pidfd)).is_err() {
                     let _ = rustix::process::pidfd_send_signal(&pidfd, END);
                 }
@@ -179,12 +177,12 @@ impl Launcher {
     }
 
     /// The first process of a run. Never returns.
-    fn init(&self, job: &Job, rules: &[Rc<Rule>], group: Option<OwnedFd>) -> ! {
+    fn init(&self, job: &Job, rules: &[Rc<Rule>], group: Option<OwnedFd>, reports: &[OwnedFd; 2]) -> ! {
         let (step, errno) = match self.confine_init(group) {
             Err(failure) => failure,
             Ok(domain) => {
                 let granted = job.request.grants.iter().try_for_each(can_read);
-                let failure = match granted.and_then(|()| child::run(job, rules, Some(&domain))) {
+                let failure = match granted.and_then(|()| run(job, rules, reports, &domain)) {
                     Ok(never) => match never {},
                     Err(failure) => failure,
                 };
@@ -192,7 +190,7 @@ impl Launcher {
                 failure
             }
         };
-        send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
+        send(&reports[0], Record::Failed { step, errno: errno.raw_os_error() });
         process::exit(child::SETUP_FAILED)
     }
 
@@ -270,6 +268,37 @@ impl Launcher {
         self.end_orphans();
         if let Some(groups) = &mut self.groups {
             groups.sweep();
+        }
+    }
+}
+
+/// Starts the program's process and outlives it as the run's reaper. The host hears nothing before `announced` is
+/// closed, when it has what it can end us by.
+fn run(
+    job: &Job,
+    rules: &[Rc<Rule>],
+    [report, announced]: &[OwnedFd; 2],
+    domain: &SignalDomain,
+) -> Result<Never, Failure> {
+    let at_fork = |errno| (Step::Fork, errno);
+    let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
+    match process::clone(Namespaces::NONE).map_err(at_fork)? {
+        Clone::Child => {
+            drop(executed);
+            let begun = child::shed(Kind::Kernel).and_then(|()| child::become_program(job, rules));
+            let (step, errno) = match begun {
+                Ok(never) => match never {},
+                Err(failure) => failure,
+            };
+            // This pipe closes itself when the program starts.
+            send(&failing, Record::Failed { step, errno: errno.raw_os_error() });
+            process::exit(child::SETUP_FAILED);
+        }
+        Clone::Parent { child, .. } => {
+            // Only these stay open here: a pipe of the program's must end when the program lets go of it.
+            child::close_all_but(&[report, &executed, announced]).map_err(at_fork)?;
+            child::await_close(announced).map_err(at_fork)?;
+            child::reap(child, [report, &executed], Some(domain))
         }
     }
 }

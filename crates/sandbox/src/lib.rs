@@ -30,6 +30,7 @@ pub mod prove;
 mod root;
 mod seccomp;
 mod socket;
+mod spare;
 #[expect(unsafe_code, reason = "the one address of unsafe code")]
 mod sys;
 mod wire;

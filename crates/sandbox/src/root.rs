@@ -12,20 +12,10 @@ use crate::mount::{self, DATA, Failure, READ_ONLY};
 use crate::profile::Limits;
 use crate::wire::Step;
 
-/// A place that the child may write.
-pub(crate) struct Writable {
-    pub(crate) path: PathBuf,
-    pub(crate) is_directory: bool,
-}
-
-/// Adds temporary folder, processes and grants, and tells which grants can be written. For pid 1 of new namespaces,
-/// which are copies of the zygote's.
-pub(crate) fn complete(grants: Vec<OpenGrant>, limits: Limits) -> Result<Vec<Writable>, Failure> {
-    let temporary = temporary(&grants, limits).map_err(|errno| (Step::Temporary, errno))?;
-    proc().map_err(|errno| (Step::Proc, errno))?;
-    place_all(&grants, temporary).map_err(|errno| (Step::Grant, errno))?;
-    let writable = grants.into_iter().filter(|grant| grant.is_writable);
-    Ok(writable.map(|grant| Writable { path: grant.target, is_directory: grant.is_directory }).collect())
+/// Adds the temporary folder and the grants. For pid 1 of namespaces that are copies of the zygote's.
+pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure> {
+    let temporary = temporary(grants, limits).map_err(|errno| (Step::Temporary, errno))?;
+    place_all(grants, temporary).map_err(|errno| (Step::Grant, errno))
 }
 
 fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
@@ -38,7 +28,7 @@ fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
 }
 
 /// Shows the sandbox's own processes and nothing of the machine.
-fn proc() -> Result<(), Errno> {
+pub(crate) fn proc() -> Result<(), Errno> {
     let mount = mount::filesystem("proc", &[("subset", "pid")], DATA)?;
     attach(&mount, "/proc")
 }
