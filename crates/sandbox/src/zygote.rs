@@ -145,12 +145,11 @@ impl Zygote {
         let place = self.spares.iter().position(|spare| spare.top == top);
         let from_spares = place.map(|place| self.spares.remove(place));
         // It may have been killed while it waited; then another is made.
-        let ordered = match from_spares.map(|spare| self.order(spare, delivery, mounts)) {
-            Some(Ok(())) => Ok(()),
-            _ => {
-                let fresh = self.make(top.clone())?;
-                self.order(fresh, delivery, mounts)
-            }
+        let ordered = if let Some(Ok(())) = from_spares.map(|spare| self.order(spare, delivery, mounts)) {
+            Ok(())
+        } else {
+            let fresh = self.make(top.clone())?;
+            self.order(fresh, delivery, mounts)
         };
         // A probe says nothing about what will be asked for, and who asks only once needs no spare.
         if !is_probe {
