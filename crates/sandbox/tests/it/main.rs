@@ -2,7 +2,10 @@
 #![expect(clippy::disallowed_methods, reason = "compares the documentation, which is a file")]
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod ends;
+mod inside;
 mod list;
+mod work;
 
 use std::path::PathBuf;
 
