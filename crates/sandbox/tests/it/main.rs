@@ -3,8 +3,11 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod ends;
+mod endurance;
 mod inside;
 mod list;
+mod missing;
+mod page;
 mod work;
 
 use std::path::PathBuf;
