@@ -220,11 +220,27 @@ pub(super) const ROWS: &[Row] = &[
     ),
     sh(
         Some("/usr/bin/curl"),
-        "`curl`, `ssh`, `git clone` of an address, `pip install`, `npm install`: an error at once. `wget` tries 20 times and longer than most deadlines; `wget --tries=1` does not",
+        "`curl`, `ssh`, `git clone` of an address, `pip install`: an error at once. `wget` and `npm install` try again for longer than most deadlines; `wget --tries=1` and `npm install --fetch-retries=0` do not",
         NO_NETWORK,
         "fetch outside, and grant the result",
         "curl -sS http://127.0.0.1:9/; echo code $?",
         "code 7",
+    ),
+    sh(
+        None,
+        "`cp -p`, `cp -a`, `install`, `sed -i`, `mv` to another file system: `preserving permissions: Operation not permitted`. The file is there all the same, and the exit code is 1, or the mode is not the one that was asked for",
+        "the filter has no call that sets attributes, and access lists are kept in attributes",
+        "`cp` and `chmod`; `sed … > new`; `cat > …`; Python's `shutil` and Node's `fs`, which work",
+        "echo x > a; cp -p a b && echo it worked # CONTROL",
+        "preserving permissions",
+    ),
+    sh(
+        Some("/usr/bin/make"),
+        "`make` cannot start a command: `Operation not permitted`",
+        "it sets the identity that it has already, and the filter lets nobody set any",
+        "`sh`",
+        "printf 'all:\\n\\t@echo it worked\\n' > Makefile; make # CONTROL",
+        "Operation not permitted",
     ),
     sh(
         Some("/usr/bin/gcc"),

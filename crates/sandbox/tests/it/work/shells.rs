@@ -36,8 +36,8 @@ const BOTH: &[(&str, &str)] = &[
         "passwd\n",
     ),
     (
-        "printf '#!/bin/sh\\necho script \"$1\"\\n' > /tmp/s; sh /tmp/s one; . /tmp/s two",
-        "script one\nscript \n",
+        "printf '#!/bin/sh\\necho script \"$1\"\\n' > /tmp/s; sh /tmp/s one; set -- two; . /tmp/s",
+        "script one\nscript two\n",
     ),
     (
         "umask 027; : > /tmp/f; stat -c %a /tmp/f; chmod 1755 /tmp/f; stat -c %a /tmp/f; ln -s f /tmp/l; readlink /tmp/l",
@@ -64,6 +64,34 @@ fn do_ordinary_work() {
     for shell in [SH, BASH].into_iter().filter(|shell| has(shell)) {
         for (program, expected) in BOTH {
             assert_eq!(printed(code(shell, program)), *expected, "{shell}: {program}");
+        }
+    }
+}
+
+/// Tools that are not on every system.
+const TOOLS: &[(&str, &str, &str)] = &[
+    (
+        "/usr/bin/git",
+        "export HOME=/tmp; git init -q r; cd r; echo a > a; git add a; git -c user.name=a -c user.email=b commit -qm one; git clone -q /tmp/r /tmp/c; cat /tmp/c/a; git -C /tmp/c log --format=%s",
+        "a\none\n",
+    ),
+    (
+        "/usr/bin/perl",
+        "perl -e 'use POSIX; print `echo sub`, fork ? (wait, 1)[1] : exit, qq(\\n)'",
+        "sub\n1\n",
+    ),
+    ("/usr/bin/openssl", "printf a | openssl dgst -sha256 -r | cut -c 1-8", "ca978112\n"),
+    ("/usr/bin/gcc", "echo 'int main(){return 0;}' > t.c && gcc -o t t.c && head -c 4 t | tail -c 3", "ELF"),
+];
+
+// EXE-37
+#[test]
+fn start_tools() {
+    for (tool, program, expected) in TOOLS {
+        if std::path::Path::new(tool).exists() {
+            assert_eq!(printed(code(SH, program)), *expected, "{program}");
+        } else {
+            println!("skipped: {tool} is missing");
         }
     }
 }
