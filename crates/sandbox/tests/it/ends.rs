@@ -41,8 +41,11 @@ fn a_cancelled_run_is_asked_and_gone() {
 // CHK-141, CHK-142
 #[test]
 fn who_was_cancelled_may_end_well() {
-    let (profile, marker) = timed(SH, "trap 'echo saved; exit 5' TERM; while :; do sleep 0.02; done", LONG);
-    let outcome = cancelled_after(profile, Duration::from_millis(150));
+    let granted = Granted::new();
+    let code = "trap 'echo saved; exit 5' TERM; : > /work/ready; while :; do sleep 0.02; done";
+    let (profile, marker) = timed(SH, code, LONG);
+    let run = shared().spawn(&granted.to(profile).build().expect("a profile")).expect("a run");
+    let outcome = run.wait(&|| granted.bytes("work/ready").is_ok()).expect("an outcome");
     assert_eq!(count_with(&marker), 0);
     assert_eq!((outcome.exit, outcome.killed), (Some(Exit::Code(5)), Some(Killed::Cancelled)));
     assert_eq!(text(&outcome.output.bytes), "saved\n");
@@ -211,7 +214,8 @@ fn every_code_is_the_programs_own() {
 }
 
 const TERM: u8 = 15;
-const SHORT: Duration = Duration::from_millis(250);
+/// Long enough for a shell to start and set its traps on a busy machine.
+const SHORT: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_millis(200);
 /// So long that no test waits for it.
 const LONG: Duration = Duration::from_mins(1);

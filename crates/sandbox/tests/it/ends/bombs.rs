@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fumehood_sandbox::{Exit, Killed, Limits, Outcome};
 
-use super::{GRACE, LONG, SHORT, TERM};
+use super::{GRACE, LONG, TERM};
 use crate::inside::{LIMITS, PYTHON, count_with, has, marker, run, shared, text, with_limits};
 
 const SMALL: Limits = Limits {
@@ -20,7 +20,7 @@ const SMALL: Limits = Limits {
 fn explode(code: &str) -> (Outcome, usize) {
     let marker = marker();
     let code = format!("{code}\n# {marker}");
-    let profile = with_limits(PYTHON, &["-c", &code], SMALL, SHORT).grace(GRACE);
+    let profile = with_limits(PYTHON, &["-c", &code], SMALL, WALL).grace(GRACE);
     let run = shared().spawn(&profile.build().expect("a profile")).expect("a run");
     let most = Cell::new(0);
     let outcome = run.wait(&|| {
@@ -148,7 +148,7 @@ time.sleep(20)"
     );
     let marker = marker();
     let code = format!("{code}\n# {marker}");
-    let profile = with_limits(PYTHON, &["-c", &code], SMALL, Duration::from_secs(1)).grace(GRACE);
+    let profile = with_limits(PYTHON, &["-c", &code], SMALL, WALL).grace(GRACE);
     let run = shared().spawn(&profile.build().expect("a profile")).expect("a run");
     let outcome = run.wait(&|| false).expect("an outcome");
     assert_eq!((outcome.exit, outcome.killed), (Some(Exit::Signal(TERM)), Some(Killed::Deadline)));
@@ -173,3 +173,6 @@ fn processor_time_ends_by_a_signal() {
         assert_eq!((outcome.exit, outcome.killed), (Some(Exit::Signal(signal)), None));
     }
 }
+
+/// Long enough for Python to start and to reach its limits on a busy machine.
+const WALL: Duration = Duration::from_secs(1);

@@ -28,7 +28,7 @@ fn uses_its_library() {
             "hello\nx\n",
         ),
         (
-            "setTimeout(() => console.log('timer'), 20); setImmediate(() => console.log('immediate')); process.nextTick(() => console.log('tick')); Promise.resolve().then(() => console.log('promise'))",
+            "setImmediate(() => { console.log('immediate'); setTimeout(() => console.log('timer'), 5) }); process.nextTick(() => console.log('tick')); Promise.resolve().then(() => console.log('promise'))",
             "tick\npromise\nimmediate\ntimer\n",
         ),
         (
