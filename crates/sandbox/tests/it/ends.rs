@@ -189,6 +189,17 @@ fn who_waits_for_input_that_never_comes_meets_the_deadline() {
     assert_eq!(count_with(&marker), 0);
 }
 
+// CHK-142, EXE-65
+#[test]
+fn a_deadline_that_nobody_waited_for_is_kept_late() {
+    let (profile, marker) = timed(SH, "sleep 20; sleep 20", SHORT);
+    let run = shared().spawn(&profile.build().expect("a profile")).expect("a run");
+    std::thread::sleep(2 * SHORT);
+    let outcome = run.wait(&|| false).expect("an outcome");
+    assert_eq!((outcome.exit, outcome.killed), (Some(Exit::Signal(TERM)), Some(Killed::Deadline)));
+    assert_eq!(count_with(&marker), 0);
+}
+
 // CHK-142
 #[test]
 fn a_stopped_program_is_killed() {

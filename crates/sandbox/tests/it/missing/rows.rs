@@ -228,7 +228,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     sh(
         None,
-        "`cp -p`, `cp -a`, `install`, `sed -i`, `mv` to another file system: `preserving permissions: Operation not permitted`. The file is there all the same, and the exit code is 1, or the mode is not the one that was asked for",
+        "`cp -p` and `cp -a` (exit code 1), `install` (exit code 1, and the mode stays 0600), `sed -i` and `mv` to another file system (a message only): `preserving permissions: Operation not permitted`; the file is there all the same",
         "the filter has no call that sets attributes, and access lists are kept in attributes",
         "`cp` and `chmod`; `sed … > new`; `cat > …`; Python's `shutil` and Node's `fs`, which work",
         "echo x > a; cp -p a b && echo it worked # CONTROL",

@@ -48,8 +48,8 @@ fn uses_its_library() {
             "sandbox /tmp /tmp sandbox 1000 true\n",
         ),
         (
-            "console.log(new Intl.DateTimeFormat('de-DE', { dateStyle: 'full', timeZone: 'Asia/Tokyo' }).format(new Date(0)))",
-            "Donnerstag, 1. Januar 1970\n",
+            "console.log(new Date(0).toLocaleString('de-DE', { timeZone: 'Asia/Tokyo' }))",
+            "1.1.1970, 09:00:00\n",
         ),
         (
             "require('fs').watch('/tmp', (_, name) => { console.log(name); process.exit() }); setTimeout(() => require('fs').writeFileSync('/tmp/seen', 'x'), 20)",
@@ -73,8 +73,8 @@ fn starts_processes() {
     for (program, expected) in [
         ("console.log(require('child_process').execFileSync('/bin/echo', ['hi']).toString())", "hi\n\n"),
         (
-            "require('child_process').exec('printf ba | /usr/bin/tr a b', (e, out) => console.log(e, out))",
-            "null bb\n",
+            "require('child_process').exec('printf 123 | /usr/bin/tr 1 9', (e, out) => console.log(e, out))",
+            "null 923\n",
         ),
         (
             "const p = require('child_process').spawn('/bin/cat'); p.stdout.on('data', d => console.log(String(d))); p.on('close', (c, s) => console.log(c, s)); p.stdin.end('cat')",
