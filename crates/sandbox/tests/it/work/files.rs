@@ -9,19 +9,19 @@ const NAME: &str = "é 日本 'x'";
 const COPY: &[(&str, &str)] = &[
     (
         PYTHON,
-        "import os\nname = os.listdir('/read')[0]\ndata = open(f'/read/{name}', 'rb').read()\nos.makedirs('/work/sub')\nopen(f'/work/sub/{name}', 'wb').write(data[::-1])\nos.replace(f'/work/sub/{name}', f'/work/{name}')\nos.remove('/work/old')\nos.chmod(f'/work/{name}', 0o640)\nprint(len(data))",
+        "import os\nname = os.listdir('/read')[0]\ndata = open(f'/read/{name}', 'rb').read()\nos.makedirs('/work/sub')\nopen(f'/work/sub/{name}', 'wb').write(data.upper())\nos.replace(f'/work/sub/{name}', f'/work/{name}')\nos.remove('/work/old')\nos.chmod(f'/work/{name}', 0o640)\nprint(len(data))",
     ),
     (
         NODE,
-        "const fs = require('fs'); const name = fs.readdirSync('/read')[0]; const data = fs.readFileSync(`/read/${name}`); console.log(data.length); fs.mkdirSync('/work/sub'); fs.writeFileSync(`/work/sub/${name}`, data.reverse()); fs.renameSync(`/work/sub/${name}`, `/work/${name}`); fs.unlinkSync('/work/old'); fs.chmodSync(`/work/${name}`, 0o640)",
+        "const fs = require('fs'); const name = fs.readdirSync('/read')[0]; const data = fs.readFileSync(`/read/${name}`); console.log(data.length); fs.mkdirSync('/work/sub'); fs.writeFileSync(`/work/sub/${name}`, String(data).toUpperCase()); fs.renameSync(`/work/sub/${name}`, `/work/${name}`); fs.unlinkSync('/work/old'); fs.chmodSync(`/work/${name}`, 0o640)",
     ),
     (
         SH,
-        "cd /read; for name in *; do wc -c < \"$name\"; mkdir /work/sub; rev < \"$name\" | tr -d '\\n' > \"/work/sub/$name\"; mv \"/work/sub/$name\" /work/; rm /work/old; chmod 640 \"/work/$name\"; done",
+        "cd /read; for name in *; do wc -c < \"$name\"; mkdir /work/sub; tr a-z A-Z < \"$name\" > \"/work/sub/$name\"; mv \"/work/sub/$name\" /work/; rm /work/old; chmod 640 \"/work/$name\"; done",
     ),
     (
         BASH,
-        "name=$(ls /read); data=$(< \"/read/$name\"); echo ${#data}; mkdir /work/sub; printf %s \"$data\" | rev | tr -d '\\n' > \"/work/sub/$name\"; mv \"/work/sub/$name\" /work/; rm /work/old; chmod 640 \"/work/$name\"",
+        "name=$(ls /read); data=$(< \"/read/$name\"); echo ${#data}; mkdir /work/sub; printf %s \"$data\" | tr a-z A-Z > \"/work/sub/$name\"; mv \"/work/sub/$name\" /work/; rm /work/old; chmod 640 \"/work/$name\"",
     ),
 ];
 
@@ -40,7 +40,7 @@ fn are_read_and_written_on_the_host() {
 
         assert_eq!(
             granted.bytes(&format!("work/{NAME}")).expect("was written"),
-            b"sdrawrof",
+            b"FORWARDS",
             "{interpreter}"
         );
         assert_eq!(granted.bytes(&format!("read/{NAME}")).expect("is there"), b"forwards");
