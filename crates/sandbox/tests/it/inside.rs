@@ -20,7 +20,7 @@ pub(crate) const LIMITS: Limits = Limits {
     memory_bytes_per_process: 512 << 20,
     processes: 64,
     file_bytes: 64 << 20,
-    open_files: 256,
+    open_files: 128,
     temporary_bytes: 64 << 20,
     temporary_files: 4096,
 };
