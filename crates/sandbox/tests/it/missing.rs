@@ -75,9 +75,14 @@ fn the_lines_say_something_outside_too() {
         }
         let flag = if by.0 == NODE { "-e" } else { "-c" };
         let folder = tempfile::tempdir().expect("a folder");
-        let output =
-            std::process::Command::new(by.0).args([flag, program]).current_dir(folder.path()).output();
-        let output = output.expect("a process");
+        let output = std::process::Command::new(by.0)
+            .args([flag, program])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("TMPDIR", folder.path())
+            .current_dir(folder.path())
+            .output()
+            .expect("a process");
         let said = [text(&output.stdout), text(&output.stderr)].concat();
         assert!(text(&output.stdout).contains(DONE) && !said.contains(says), "{what}: {said}");
     }
