@@ -128,7 +128,7 @@ pub(crate) fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Fai
     rustix::process::chdir(request.directory.as_c_str()).map_err(at(Step::Directory))?;
     restrict_files(rules, *rights).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
-    limit(request.limits, *others).map_err(at(Step::Limits))?;
+    limit(request.limits, *others)?;
     if request.program.is_empty() {
         try_process_limit().map_err(at(Step::ProcessLimit))?;
     }
@@ -146,27 +146,33 @@ pub(crate) fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Fai
     Err((Step::Execute, execve(&request.program, &arguments, &environment)))
 }
 
-fn limit(limits: Limits, others: u64) -> Result<(), Errno> {
-    let set = |resource, value| {
-        rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+/// Above what the host itself was given nothing can be set, and then the step tells which limit it was.
+fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
+    let set = |resource, soft, hard, step| {
+        rustix::process::setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })
+            .map_err(|errno| (step, errno))
     };
-    // Zero would let a handler of the host's read a crashed program; at one byte the kernel starts none.
-    set(Resource::Core, 1)?;
-    set(Resource::Nice, 0)?;
-    set(Resource::Rtprio, 0)?;
-    set(Resource::Memlock, 0)?;
-    set(Resource::Msgqueue, 0)?;
-    set(Resource::Fsize, limits.file_bytes)?;
-    set(Resource::Nofile, limits.open_files)?;
-    set(Resource::Nproc, limits.processes + others)?;
-    set(Resource::Data, limits.memory_bytes_per_process)?;
     // Pages that are only read count for no limit, but their tables take memory: one byte for each 512. Programs that
     // reserve much more than they use, as Node does, need as much of it.
-    set(Resource::As, ADDRESSES_PER_BYTE * limits.memory_bytes_per_process)?;
-    set(Resource::Stack, STACK_BYTES)?;
+    let addresses = ADDRESSES_PER_BYTE * limits.memory_bytes_per_process;
+    for (resource, value, step) in [
+        // Zero would let a handler of the host's read a crashed program; at one byte the kernel starts none.
+        (Resource::Core, 1, Step::Limits),
+        (Resource::Nice, 0, Step::Limits),
+        (Resource::Rtprio, 0, Step::Limits),
+        (Resource::Memlock, 0, Step::Limits),
+        (Resource::Msgqueue, 0, Step::Limits),
+        (Resource::Stack, STACK_BYTES, Step::Limits),
+        (Resource::Fsize, limits.file_bytes, Step::FileLimit),
+        (Resource::Nofile, limits.open_files, Step::OpenFilesLimit),
+        (Resource::Nproc, limits.processes + others, Step::ProcessesLimit),
+        (Resource::Data, limits.memory_bytes_per_process, Step::MemoryLimit),
+        (Resource::As, addresses, Step::MemoryLimit),
+    ] {
+        set(resource, value, value, step)?;
+    }
     // One more second before the signal that cannot be caught.
-    let cpu = Rlimit { current: Some(limits.cpu_seconds), maximum: Some(limits.cpu_seconds + 1) };
-    rustix::process::setrlimit(Resource::Cpu, cpu)
+    set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1, Step::CpuLimit)
 }
 
 /// The kernel holds its own root to no number of processes, in whatever user namespace it hides.

@@ -23,6 +23,7 @@ pub struct Enforcement {
     level: Level,
     obstacle: Option<Obstacle>,
     has_groups: bool,
+    is_root: bool,
     axes: [Axis; 10],
 }
 
@@ -69,7 +70,13 @@ impl Enforcement {
         };
         let missing = Obstacle { step: Step::Landlock, errno: libc::ENOSYS };
         let has_groups = hello.has_groups;
-        Self { level, has_groups, obstacle: (level == Level::Namespaces).then_some(missing), axes }
+        Self {
+            level,
+            has_groups,
+            is_root: hello.is_root,
+            obstacle: (level == Level::Namespaces).then_some(missing),
+            axes,
+        }
     }
 
     pub(crate) fn because_of(&mut self, obstacle: Obstacle) {
@@ -79,6 +86,11 @@ impl Enforcement {
     /// Whether [`ProfileBuilder::memory_total`](crate::ProfileBuilder::memory_total) can be had.
     pub fn can_limit_total_memory(&self) -> bool {
         self.has_groups
+    }
+
+    /// The user that programs are for the host, if it is not the host's own.
+    pub(crate) fn user(&self) -> Option<u32> {
+        self.is_root.then_some(crate::launcher::UNUSED_ID)
     }
 
     /// The signal that ends a whole run when its init gets it.

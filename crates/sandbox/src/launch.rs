@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Gid, Uid};
 
 use crate::child::Kind;
 use crate::confined::{Confined, Exit, Outcome};
@@ -169,6 +170,13 @@ impl Sandbox {
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(host);
         let ((child_input, input), (output, child_output), (errors, child_errors)) =
             (pipe()?, pipe()?, pipe()?);
+        // A program may open its streams by name, and the pipes of a root host would be root's.
+        if let Some(user) = self.enforcement.user() {
+            let owner = (Some(Uid::from_raw(user)), Some(Gid::from_raw(user)));
+            for stream in [&child_input, &child_output, &child_errors] {
+                rustix::fs::fchown(stream, owner.0, owner.1).map_err(host)?;
+            }
+        }
         let (report, child_report) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(host)?;

@@ -70,7 +70,7 @@ pub struct Limits {
     pub cpu_seconds: u64,
     /// Bytes of data and heap of each process. There is no limit on all of them together but `processes` times this.
     pub memory_bytes_per_process: u64,
-    /// Processes and threads alive at once, the sandbox's own two included.
+    /// Processes and threads of the program alive at once, its first included.
     pub processes: u64,
     /// Bytes of one file that is written.
     pub file_bytes: u64,

@@ -42,8 +42,7 @@ impl Limits {
         let checks = [
             ("cpu_seconds", cpu_seconds, 1, 86_400),
             ("memory_bytes_per_process", memory_bytes_per_process, 1 << 20, 1 << 40),
-            // Two are the sandbox's own.
-            ("processes", processes, 3, 65_536),
+            ("processes", processes, 1, 65_536),
             ("file_bytes", file_bytes, 0, 1 << 40),
             ("open_files", open_files, 8, 65_536),
             ("temporary_bytes", temporary_bytes, 4096, 1 << 36),

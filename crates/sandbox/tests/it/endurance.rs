@@ -33,11 +33,12 @@ fn is_alone(test: &str) -> bool {
     false
 }
 
-/// What could be left over, in the host and in its launchers.
+/// What could be left over, in the host and in its launchers with all that is below them: a zygote each, and a child
+/// that is ready.
 #[derive(Debug, PartialEq, Eq)]
 struct Holdings {
     own: Of,
-    launchers: Vec<Of>,
+    below: Vec<Of>,
     temporary: usize,
 }
 
@@ -70,6 +71,11 @@ fn children(pid: &str) -> BTreeSet<String> {
     lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
+/// Those, and theirs.
+fn below(pid: &str) -> Vec<String> {
+    children(pid).into_iter().flat_map(|child| [vec![child.clone()], below(&child)].concat()).collect()
+}
+
 /// In the command line of this process's runs.
 fn mark() -> String {
     format!("fumehood-endurance-{}-", own_pid())
@@ -83,20 +89,22 @@ impl Holdings {
     fn now() -> Self {
         Self {
             own: Of::process(&own_pid()),
-            launchers: children(&own_pid()).iter().map(|pid| Of::process(pid)).collect(),
+            below: below(&own_pid()).iter().map(|pid| Of::process(pid)).collect(),
             temporary: std::fs::read_dir(std::env::temp_dir()).expect("a folder").count(),
         }
     }
 }
 
-/// Resident kibibytes of this process and of its children.
+/// Resident kibibytes of this process and of its launchers and zygotes.
 fn resident() -> Vec<u64> {
     let of = |pid: &str| {
         let status = std::fs::read_to_string(Path::new("/proc").join(pid).join("status")).expect("a status");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
     };
-    std::iter::once(own_pid()).chain(children(&own_pid())).map(|pid| of(&pid)).collect()
+    let launchers = children(&own_pid());
+    let zygotes: Vec<String> = launchers.iter().flat_map(|launcher| children(launcher)).collect();
+    std::iter::once(own_pid()).chain(launchers).chain(zygotes).map(|pid| of(&pid)).collect()
 }
 
 fn numbered(number: usize, code: &str, granted: &Granted) -> Profile {
@@ -129,7 +137,7 @@ fn a_thousand_runs_leave_nothing() {
         assert_right(if number % 2 == 0 { &sandbox } else { &other }, number, &granted);
     }
     let before = settled();
-    assert_eq!(before.launchers.len(), 2);
+    assert_eq!(children(&own_pid()).len(), 2);
     let mut early = Vec::new();
     for number in 0..1000 {
         assert_right(if number % 4 == 0 { &other } else { &sandbox }, number, &granted);
@@ -177,15 +185,10 @@ fn many_at_once_are_apart() {
         assert!(count_with(&mark()) >= count);
         // What is counted below would show a run that stays.
         let during = Holdings::now();
-        assert_eq!(during.launchers.iter().map(|launcher| launcher.children).sum::<usize>(), count);
+        assert!(during.below.len() >= before.below.len() + 2 * count, "{} processes", during.below.len());
         assert!(during.own.descriptors > before.own.descriptors);
-        assert!(
-            during
-                .launchers
-                .iter()
-                .zip(&before.launchers)
-                .all(|(now, then)| now.descriptors > then.descriptors)
-        );
+        let held = |holdings: &Holdings| holdings.below.iter().filter_map(|of| of.descriptors).sum::<usize>();
+        assert!(held(&during) > held(&before));
         granted.put("work/go", "", 0o600);
         for (number, run) in runs.into_iter().enumerate() {
             let outcome = run.join().expect("a thread");
@@ -211,13 +214,15 @@ fn many_at_once_are_apart() {
     assert_eq!(count_with(&mark()), 0);
 }
 
-/// What is held once the launchers, which tell that a run is over before they put its things away, have done so.
+/// What is held once the zygotes, which tell that a run is over before they put its things away, have done so and made
+/// another child ready: a launcher, a zygote, and two processes that wait.
 fn settled() -> Holdings {
-    let mut last = Holdings::now();
-    for _ in 0..200 {
+    let (mut last, mut times) = (Holdings::now(), 0);
+    for _ in 0..400 {
         std::thread::sleep(Duration::from_millis(25));
         let now = Holdings::now();
-        if now == last && now.launchers.iter().all(|launcher| launcher.children == 0) {
+        times = if now == last && now.below.len() == 4 * children(&own_pid()).len() { times + 1 } else { 0 };
+        if times == 4 {
             return now;
         }
         last = now;

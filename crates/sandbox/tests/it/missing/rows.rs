@@ -146,10 +146,10 @@ pub(super) const ROWS: &[Row] = &[
         "PermissionError",
     ),
     python(
-        "Other identities, roots, clocks and scheduling classes: `PermissionError`",
+        "Other identities, roots, clocks and scheduling classes: `PermissionError`, or `OSError` for an identity that is not there",
         NO_GAIN,
         "`nice` works, to be less important",
-        "import os, time\ndo = [lambda: os.setuid(0), lambda: os.chroot('/tmp'), lambda: time.clock_settime(0, 1), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))]\nfor f in do:\n    try: f(); print('it worked')\n    except PermissionError: print('PermissionError')",
+        "import os, time\ndo = [lambda: os.setuid(0), lambda: os.chroot('/tmp'), lambda: time.clock_settime(0, 1), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))]\nfor f in do:\n    try: f(); print('it worked')\n    except PermissionError: print('PermissionError')\n    except OSError: print('OSError')",
         "PermissionError",
     ),
     node(
@@ -225,22 +225,6 @@ pub(super) const ROWS: &[Row] = &[
         "fetch outside, and grant the result",
         "curl -sS http://127.0.0.1:9/; echo code $?",
         "code 7",
-    ),
-    sh(
-        None,
-        "`cp -p` and `cp -a` (exit code 1), `install` (exit code 1, and the mode stays 0600), `sed -i` and `mv` to another file system (a message only): `preserving permissions: Operation not permitted`; the file is there all the same",
-        "the filter has no call that sets attributes, and access lists are kept in attributes",
-        "`cp` and `chmod`; `sed … > new`; `cat > …`; Python's `shutil` and Node's `fs`, which work",
-        "echo x > a; cp -p a b && echo it worked # CONTROL",
-        "preserving permissions",
-    ),
-    sh(
-        Some("/usr/bin/make"),
-        "`make` cannot start a command: `Operation not permitted`",
-        "it sets the identity that it has already, and the filter lets nobody set any",
-        "`sh`",
-        "printf 'all:\\n\\t@echo it worked\\n' > Makefile; make # CONTROL",
-        "Operation not permitted",
     ),
     sh(
         Some("/usr/bin/gcc"),
