@@ -134,6 +134,9 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
         }
         process::exit(code)
     };
+    if await_either(executed, END).is_err() {
+        leave(SETUP_FAILED);
+    }
     let mut record = [0; crate::wire::RECORD_BYTES];
     let ended = rustix::io::read(executed, &mut record);
     if await_close(announced).is_err() {
@@ -156,7 +159,8 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
                 let _ = rustix::process::kill_process_group(program, Signal::TERM);
                 continue;
             }
-            Ok(signal) if signal == END.as_raw() => leave(0),
+            // A namespace is ended by killing its init, and from inside anybody could send this.
+            Ok(signal) if signal == END.as_raw() && domain.is_some() => leave(0),
             _ => {}
         }
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
@@ -170,6 +174,21 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
             };
             send(report, record);
             leave(0);
+        }
+    }
+}
+
+/// Waits until something can be read, and fails if the signal comes first: what is set up may hang.
+fn await_either(pipe: &OwnedFd, signal: Signal) -> Result<(), Errno> {
+    let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let signals = SignalSet::of(&[signal.as_raw()]);
+    loop {
+        let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
+        if rustix::io::retry_on_intr(|| rustix::event::poll(&mut waiting, Some(&moment)))? > 0 {
+            return Ok(());
+        }
+        if process::has_signal(&signals) {
+            return Err(Errno::INTR);
         }
     }
 }
@@ -188,8 +207,7 @@ fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
             inner_namespace().map_err(at(Step::InnerNamespace))?;
             give_up_privileges().map_err(at(Step::Privileges))?;
         }
-        // There are none to give up.
-        Kind::Kernel => has_no_privileges().map_err(at(Step::Privileges))?,
+        Kind::Kernel => drop_capabilities().map_err(at(Step::Privileges))?,
     }
     restrict_files(rules, *rights).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
@@ -278,6 +296,11 @@ fn give_up_privileges() -> Result<(), Errno> {
             removed => removed?,
         }
     }
+    drop_capabilities()
+}
+
+/// A service may have been given some, and a child of a root host has lost its own with its user.
+fn drop_capabilities() -> Result<(), Errno> {
     rustix::thread::clear_ambient_capability_set()?;
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),

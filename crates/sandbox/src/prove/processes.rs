@@ -1,9 +1,10 @@
 //! Reaching other processes, and learning what they were told.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{PidfdFlags, Signal};
 
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, any, found};
@@ -16,6 +17,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 .map(|()| "killed".to_owned())?)
         })
         .leaves_traces()
+        .at_every_level()
         .met(PIDS),
         Attack::new(
             "signal-by-descriptor",
@@ -27,6 +29,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met(PIDS),
         Attack::new(
             "signal-everybody",
@@ -35,12 +38,14 @@ pub(crate) fn attacks() -> Vec<Attack> {
             signal_everybody,
         )
         .in_namespaces()
+        .at_every_level()
         .met("PID namespace: everybody is the sandbox's own, and pid 1 cannot be killed from inside"),
         Attack::new("slow-a-host-process", "lowers the priority of a host process", "general", |scene| {
             let slowed = rustix::process::setpriority_process(Some(scene.pid("bystander")?), RENICED);
             Ok(slowed.map(|()| "slowed".to_owned())?)
         })
         .leaves_traces()
+        .at_every_level()
         .met(PIDS),
         Attack::new("see-host-processes", "looks for other people's processes", "general", see_processes)
             .met(PIDS),
@@ -50,6 +55,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             ENVIRONMENTS,
             environments,
         )
+        .at_every_level()
         .met("the launcher has an empty environment; /proc shows no other process's"),
         Attack::new(
             "inherited-environment",
@@ -57,6 +63,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "earendil-works/pi#7522, lijunzh/koda#1229",
             own_environment,
         )
+        .at_every_level()
         .met("the environment is built from nothing"),
         Attack::new(
             "read-pid-1",
@@ -64,6 +71,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             PID_1,
             read_init,
         )
+        .at_every_level()
         .met("pid 1 cannot be dumped and lives in a user namespace above"),
         Attack::new(
             "command-line-of-pid-1",
@@ -71,6 +79,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general",
             command_line,
         )
+        .at_every_level()
         .met("the launcher is started under a name without a path"),
         Attack::new("limit-others", "changes the limits of a host process", "general, prlimit", |scene| {
             let limits = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
@@ -78,6 +87,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             Ok(rustix::process::prlimit(Some(scene.pid("bystander")?), resource, limits)
                 .map(|_| "limited".to_owned())?)
         })
+        .at_every_level()
         .met(PIDS),
     ]
 }
@@ -94,13 +104,17 @@ fn signal_everybody(scene: &Scene) -> Answer {
         return Err(Refusal::of("not in a namespace of its own"));
     }
     let mut victim = scene.other("sleeper").stdout(Stdio::null()).spawn()?;
-    let at_init = Pid::from_raw(1).map(|init| rustix::process::kill_process(init, Signal::KILL));
+    if scene.is_inside() && rustix::process::test_kill_process(scene.pid("bystander")?).is_ok() {
+        // Enough is shown: the next step would end the user's session.
+        return Ok("could kill a process of the host".to_owned());
+    }
+    let at_init = scene.pid("init").map(|init| rustix::process::kill_process(init, Signal::KILL));
     crate::sys::attack::kill_everybody()?;
     let signal = victim.wait()?.signal();
     // Killing one's own is no attack: the bystander tells whether others were hit, and the run must end by itself.
     match (signal, scene.is_inside()) {
         (Some(9), false) => Ok("its own child is dead".to_owned()),
-        (Some(9), true) => Err(Refusal::of(format!("its own child is dead; killing pid 1: {at_init:?}"))),
+        (Some(9), true) => Err(Refusal::of(format!("its own child is dead; killing its init: {at_init:?}"))),
         _ => Err(Refusal { why: "its own child is alive".to_owned(), is_partial: true }),
     }
 }
@@ -114,17 +128,25 @@ fn see_processes(scene: &Scene) -> Answer {
             strange.push(name);
         }
     }
-    if std::path::Path::new("/proc").join(scene.text("bystander")).exists() {
+    if Path::new("/proc").join(scene.text("bystander")).exists() {
         strange.push("the bystander".to_owned());
     }
     strange.truncate(5);
     found(&strange, "only pid 1 and itself are there")
 }
 
-fn environments(_: &Scene) -> Answer {
+fn environments(scene: &Scene) -> Answer {
     let mut strange = Vec::new();
-    for entry in std::fs::read_dir("/proc")?.flatten() {
-        let path = entry.path();
+    // Where the folder cannot be listed, numbers can still be known, or tried.
+    let listed =
+        std::fs::read_dir("/proc").map(|folder| folder.flatten().map(|entry| entry.path()).collect());
+    let known = || {
+        let tried = (1..TRIED_PIDS).map(|pid| pid.to_string());
+        let known = ["init", "bystander"].map(|key| scene.text(key).to_owned());
+        known.into_iter().chain(tried).map(|pid| Path::new("/proc").join(pid)).collect()
+    };
+    let all: Vec<PathBuf> = listed.unwrap_or_else(|_| known());
+    for path in all {
         if path.ends_with(std::process::id().to_string())
             || path.ends_with("self")
             || path.ends_with("thread-self")
@@ -142,7 +164,8 @@ fn environments(_: &Scene) -> Answer {
 }
 
 fn own_environment(_: &Scene) -> Answer {
-    let own = std::fs::read("/proc/self/environ")?;
+    // Not readable everywhere.
+    let own = std::fs::read("/proc/self/environ").unwrap_or_default();
     let names = own.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
     let names = names.filter(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned());
     let all = names.chain(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()));
@@ -169,6 +192,7 @@ fn command_line(scene: &Scene) -> Answer {
     found(&paths, "no path is in it")
 }
 
+const TRIED_PIDS: u32 = 2000;
 const PIDS: &str = "PID namespace: the host's pids mean nothing inside";
 const PID_1: &str = "CVE-2016-9962, CVE-2016-8659 (bubblewrap)";
 const ENVIRONMENTS: &str = "containers/bubblewrap#725, multikernel/sandlock#246, gke-labs/kube-agents#1270";

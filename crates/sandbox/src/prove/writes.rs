@@ -1,6 +1,6 @@
 //! Writing what was not granted for writing, and leaving what hurts later.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +9,6 @@ use rustix::io::Errno;
 
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, all, any};
-use crate::Level;
 
 #[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -24,6 +23,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "change-a-granted-folder",
@@ -32,6 +32,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             change_folder,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "change-metadata",
@@ -40,6 +41,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             change_metadata,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "write-to-a-program",
@@ -48,6 +50,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             write_programs,
         )
         .leaves_traces()
+        .at_every_level()
         .met("read-only mounts; the launcher is not reachable by /proc/1/exe"),
         Attack::new(
             "write-to-the-system",
@@ -56,6 +59,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             write_system,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "hard-link-out",
@@ -64,6 +68,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             hard_link,
         )
         .leaves_traces()
+        .writes()
+        .at_every_level()
         .met("links do not cross mounts"),
         Attack::new(
             "setuid-file",
@@ -72,9 +78,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
             setuid_file,
         )
         .leaves_traces()
+        .writes()
+        .at_every_level()
         .met("no call that sets a mode may have the setuid or setgid bit in it"),
         Attack::new("device-file", "leaves a device in a writable folder", "general, mknod", device_file)
             .leaves_traces()
+            .writes()
+            .at_every_level()
             .met("the filter lets no device be made; Landlock; nodev mounts"),
         Attack::new(
             "attributes",
@@ -83,6 +93,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             attributes,
         )
         .may_be_missing()
+        .writes()
+        .at_every_level()
         .met("the filter has no call that sets attributes"),
         Attack::new(
             "lease-a-granted-file",
@@ -90,6 +102,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general, F_SETLEASE",
             lease,
         )
+        .at_every_level()
         .met("the filter lets nobody take a lease"),
         Attack::new(
             "run-what-it-wrote",
@@ -98,6 +111,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             run_written,
         )
         .may_be_missing()
+        .writes()
+        .at_every_level()
         .met("writable mounts are noexec"),
         Attack::new(
             "loader-runs-what-it-wrote",
@@ -113,9 +128,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general, memfd_create",
             run_from_memory,
         )
+        .at_every_level()
         .met("the filter has no memfd_create"),
         Attack::new("write-to-proc", "changes its own entries of /proc", "CVE-2025-52881 (runc)", write_proc)
-            .promised_from(Level::Full)
+            .with_landlock()
             .met("Landlock grants no writing there"),
         Attack::new(
             "open-for-writing",
@@ -124,6 +140,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             open_flags,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
     ]
 }
@@ -249,9 +266,10 @@ fn lease(scene: &Scene) -> Answer {
 /// Writes a small program to a place.
 fn written(place: &Path) -> Result<PathBuf, Refusal> {
     let path = place.join("fair-program");
-    std::fs::copy("/bin/true", &path)?;
-    // A copy has the mode of its original; a place may have it already.
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    // Made with its mode: it could not be changed everywhere.
+    let mut file =
+        std::fs::File::options().write(true).create(true).truncate(true).mode(0o755).open(&path)?;
+    std::io::Write::write_all(&mut file, &std::fs::read("/bin/true")?)?;
     Ok(path)
 }
 
