@@ -87,6 +87,31 @@ pub(crate) fn attacks() -> Vec<Attack> {
         )
         .at_every_level()
         .met("/etc is made up, apart from the loader's cache, alternatives and the time zone"),
+        Attack::new(
+            "read-kernel-files",
+            "opens files in /proc and /sys that tell of the machine",
+            "CVE-2019-16884 (runc)",
+            |_| {
+                let names = ["/proc/kallsyms", "/proc/meminfo", "/proc/cmdline", "/proc/sys/kernel/random/boot_id"];
+                let others = ["/proc/net/route", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/fs/cgroup/cgroup.procs"];
+                any(names.into_iter().chain(others).map(|name| (name, std::fs::read(name).map(drop))))
+            },
+        )
+        .at_every_level()
+        .met("/proc shows processes only, and there is no /sys; without a new root, Landlock opens none"),
+        Attack::new(
+            "watch-a-host-folder",
+            "is told what others do in a folder that nobody granted",
+            "general, inotify",
+            |scene| {
+                use rustix::fs::inotify;
+                let folder = scene.path("secret").with_file_name("");
+                let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
+                Ok(inotify::add_watch(watch, folder, inotify::WatchFlags::ALL_EVENTS).map(|_| "watches".to_owned())?)
+            },
+        )
+        .at_every_level()
+        .met("the new root holds nothing of the host but what is granted; without one, the filter lets nobody watch"),
         Attack::new("device-nodes", "looks for devices", "CVE-2025-52565 (runc)", devices)
             .at_every_level()
             .met("/dev holds null, zero, full, random and urandom, and nothing else"),
@@ -214,9 +239,7 @@ fn host_settings(_: &Scene) -> Answer {
     ];
     // Without namespaces the folder is the host's, and closed.
     let mut strange = beyond("/etc", &known).unwrap_or_default();
-    for name in
-        ["passwd", "group", "hosts", "resolv.conf", "machine-id", "ssl/private", "fstab", "os-release"]
-    {
+    for name in ["passwd", "group", "hosts", "resolv.conf", "machine-id", "ssl/private", "fstab"] {
         let text = std::fs::read_to_string(Path::new("/etc").join(name)).unwrap_or_default();
         let is_made_up = name != "passwd" || !text.lines().any(|line| line.starts_with("root:"));
         if !text.is_empty() && !(is_made_up && known.contains(&name)) {

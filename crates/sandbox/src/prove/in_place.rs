@@ -2,7 +2,9 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::launcher::UNUSED_ID;
 
@@ -29,16 +31,20 @@ pub(crate) fn is_open(path: &Path) -> bool {
     has(path, 0o005) && path.ancestors().skip(1).all(|folder| has(folder, 0o001))
 }
 
-/// Gives all of a folder to the user that children of a root host are: what they cannot do with it is then not for want
+/// As the user that children are.
+pub(crate) fn run_as_a_child_would(command: &mut Command) {
+    if rustix::process::geteuid().is_root() {
+        command.uid(UNUSED_ID).gid(UNUSED_ID);
+    }
+}
+
+/// Gives a file, or a folder and all in it, to the user that children of a root host are: what they cannot do with it is then not for want
 /// of owning it.
-pub(crate) fn give_away(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if std::fs::symlink_metadata(&path)?.is_dir() {
-            give_away(&path)?;
-        } else {
-            std::os::unix::fs::lchown(&path, Some(UNUSED_ID), Some(UNUSED_ID))?;
+pub(crate) fn give_away(path: &Path) -> io::Result<()> {
+    if std::fs::symlink_metadata(path)?.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            give_away(&entry?.path())?;
         }
     }
-    std::os::unix::fs::lchown(folder, Some(UNUSED_ID), Some(UNUSED_ID))
+    std::os::unix::fs::lchown(path, Some(UNUSED_ID), Some(UNUSED_ID))
 }

@@ -9,6 +9,7 @@ use rustix::process::{PidfdFlags, Signal};
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, any, found};
 use super::stage::RENICED;
+use super::trial::Expected;
 
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
@@ -47,6 +48,50 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .leaves_traces()
         .at_every_level()
         .met(PIDS),
+        Attack::new("pin-a-host-process", "keeps a host process to one processor", "general, sched_setaffinity", |scene| {
+            let mut one = rustix::thread::CpuSet::new();
+            one.set(0);
+            let pinned = rustix::thread::sched_setaffinity(Some(scene.pid("bystander")?), &one);
+            Ok(pinned.map(|()| "pinned".to_owned())?)
+        })
+        .at_every_level()
+        .met(UNTOUCHED),
+        Attack::new(
+            "signal-by-file-owner",
+            "makes a host process the owner of a pipe, which is sent a signal when something comes",
+            "general, F_SETOWN",
+            |scene| {
+                let (read, write) = rustix::pipe::pipe()?;
+                crate::sys::attack::signal_owner(&read, scene.pid("bystander")?)?;
+                rustix::io::write(&write, b"x")?;
+                Ok("made it the owner".to_owned())
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met("PID namespace; without one, the filter lets nobody set an owner, and the Landlock domain"),
+        Attack::new(
+            "kill-its-init",
+            "kills and stops the first process of its run, which is to end it",
+            "general",
+            |scene| {
+                let init = scene.pid("init")?;
+                let signals = [Signal::STOP, Signal::USR1, Signal::HUP, Signal::KILL];
+                any(signals.map(|signal| (format!("{signal:?}"), rustix::process::kill_process(init, signal))))
+            },
+        )
+        .leaves_traces()
+        .expect(Expected::Exit(0))
+        .at_every_level()
+        .met("a namespace keeps its init from signals from inside; without one, the init lives in the domain above"),
+        Attack::new(
+            "read-a-host-process",
+            "reads memory, maps, descriptors and program of a process of the host",
+            PID_1,
+            |scene| read_process(scene.text("bystander")),
+        )
+        .at_every_level()
+        .met("PID namespace; without one, Landlock opens nothing of /proc and lets nobody look up"),
         Attack::new("see-host-processes", "looks for other people's processes", "general", see_processes)
             .met(PIDS),
         Attack::new(
@@ -69,7 +114,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "read-pid-1",
             "reads memory, maps, descriptors and program of the sandbox's first process",
             PID_1,
-            read_init,
+            |scene| read_process(scene.text("init")),
         )
         .at_every_level()
         .met("pid 1 cannot be dumped and lives in a user namespace above"),
@@ -173,15 +218,14 @@ fn own_environment(_: &Scene) -> Answer {
     found(&strange, "only the declared variable is there")
 }
 
-fn read_init(scene: &Scene) -> Answer {
-    let init = scene.text("init");
+fn read_process(pid: &str) -> Answer {
     let names = ["environ", "mem", "maps", "auxv", "syscall", "stack", "personality"];
     let opened = names.map(|name| {
-        let opened = std::fs::File::open(format!("/proc/{init}/{name}"));
+        let opened = std::fs::File::open(format!("/proc/{pid}/{name}"));
         (name, opened.and_then(|mut file| std::io::Read::read(&mut file, &mut [0; 1]).map(drop)))
     });
     let links = ["exe", "root", "cwd", "fd/0", "ns/user", "ns/mnt"];
-    let links = links.map(|name| (name, std::fs::read_link(format!("/proc/{init}/{name}")).map(drop)));
+    let links = links.map(|name| (name, std::fs::read_link(format!("/proc/{pid}/{name}")).map(drop)));
     any(opened.into_iter().chain(links))
 }
 
@@ -193,6 +237,7 @@ fn command_line(scene: &Scene) -> Answer {
 }
 
 const TRIED_PIDS: u32 = 2000;
+const UNTOUCHED: &str = "PID namespace: the host's pids mean nothing inside; without one, the filter lets such calls name nobody else";
 const PIDS: &str = "PID namespace: the host's pids mean nothing inside";
 const PID_1: &str = "CVE-2016-9962, CVE-2016-8659 (bubblewrap)";
 const ENVIRONMENTS: &str = "containers/bubblewrap#725, multikernel/sandlock#246, gke-labs/kube-agents#1270";

@@ -130,7 +130,7 @@ fn fork_bomb(scene: &Scene) -> Answer {
 
 /// A pyramid of processes: outside it has an end.
 fn breed(scene: &Scene) -> Answer {
-    let output = scene.clone().with("depth", 5).other("crowd").stdin(Stdio::null()).output()?;
+    let output = scene.clone().with("depth", 6).other("crowd").stdin(Stdio::null()).output()?;
     // One dot from each.
     let born = output.stdout.len();
     if born >= TOO_MANY {
@@ -216,6 +216,7 @@ fn flood(scene: &Scene, stream: &mut dyn std::io::Write) -> Answer {
     Ok(format!("wrote {written} bytes"))
 }
 
-const TOO_MANY: usize = 40;
+/// So many that as many others as a test machine runs may end meanwhile.
+const TOO_MANY: usize = 80;
 const SIGXCPU: u8 = 24;
 const SIGXFSZ: u8 = 25;

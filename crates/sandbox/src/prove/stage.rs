@@ -7,14 +7,12 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::scene::Scene;
 use super::{in_place, payload};
-use crate::launcher::UNUSED_ID;
 
 /// One stage, for one run. Gone with its value.
 pub(crate) struct Stage {
@@ -76,9 +74,11 @@ impl Stage {
         if in_place && rustix::process::geteuid().is_root() {
             in_place::give_away(&root)?;
             if shared.exists() {
-                std::os::unix::fs::lchown(&shared, Some(UNUSED_ID), Some(UNUSED_ID))?;
+                in_place::give_away(&shared)?;
             }
-            bystander.uid(UNUSED_ID).gid(UNUSED_ID);
+        }
+        if in_place {
+            in_place::run_as_a_child_would(&mut bystander);
         }
         let mut bystander = bystander
             .env("FUMEHOOD_CANARY", SECRET)

@@ -149,7 +149,11 @@ impl Prover<'_> {
         }
         // A folder, as if a careless host had left it open for its child.
         let leaked: OwnedFd = std::fs::File::open(stage.root.join("read")).map_err(text)?.into();
-        let output = command(self.program, &scene)
+        let mut command = command(self.program, &scene);
+        if self.is_in_place() {
+            in_place::run_as_a_child_would(&mut command);
+        }
+        let output = command
             .env("FUMEHOOD_CANARY", "leaked")
             .current_dir(&stage.root)
             .stdin(Stdio::from(leaked))

@@ -44,6 +44,56 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .at_every_level()
         .met(READ_ONLY),
         Attack::new(
+            "change-mode-of-a-host-file",
+            "changes the mode of a file that nobody granted",
+            LANDLOCK_GAP,
+            |scene| {
+                let mode = Mode::from_raw_mode(0o666);
+                let secret = scene.path("secret");
+                Ok(rustix::fs::chmodat(CWD, secret, mode, AtFlags::empty()).map(|()| "changed".to_owned())?)
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met(NO_METADATA),
+        Attack::new(
+            "touch-a-host-file",
+            "changes the times of a file that nobody granted",
+            LANDLOCK_GAP,
+            |scene| {
+                let times = Timestamps { last_access: LONG_AGO, last_modification: LONG_AGO };
+                let secret = scene.path("secret");
+                Ok(rustix::fs::utimensat(CWD, secret, &times, AtFlags::empty())
+                    .map(|()| "changed".to_owned())?)
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met(NO_METADATA),
+        Attack::new(
+            "move-a-host-file",
+            "renames, links, cuts and removes a file that nobody granted",
+            "general",
+            |scene| {
+                let secret = scene.path("secret");
+                let at = |name: &str| secret.with_file_name(name);
+                any([
+                    ("link", std::fs::hard_link(&secret, at("linked"))),
+                    (
+                        "cut",
+                        rustix::fs::open(&secret, OFlags::WRONLY | OFlags::TRUNC, Mode::empty())
+                            .map(drop)
+                            .map_err(Into::into),
+                    ),
+                    ("rename", std::fs::rename(&secret, at("renamed"))),
+                    ("remove", std::fs::remove_file(at("renamed"))),
+                ])
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met("the new root holds nothing of the host but what is granted; Landlock"),
+        Attack::new(
             "write-to-a-program",
             "writes to its own program, the launcher's and a granted one",
             "CVE-2019-5736 (runc)",
@@ -157,10 +207,7 @@ fn change_folder(scene: &Scene) -> Answer {
 
 fn change_metadata(scene: &Scene) -> Answer {
     let file = scene.path("read").join("file");
-    let times = Timestamps {
-        last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
-        last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
-    };
+    let times = Timestamps { last_access: LONG_AGO, last_modification: LONG_AGO };
     let truncate = || -> Result<(), Errno> {
         let file = rustix::fs::open(&file, OFlags::WRONLY | OFlags::TRUNC, Mode::empty())?;
         rustix::fs::ftruncate(&file, 1)
@@ -330,5 +377,7 @@ fn open_flags(scene: &Scene) -> Answer {
     }))
 }
 
+const LONG_AGO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const NO_METADATA: &str = "the new root holds nothing of the host but what is granted; without one, the filter has no call that changes modes, owners or times";
 const READ_ONLY: &str = "read-only mounts; Landlock";
 const LANDLOCK_GAP: &str = "general: what Landlock does not govern";
