@@ -246,7 +246,10 @@ fn broken_on(name: &str, level: Level, tried: impl Iterator<Item = &'static Atta
     let proofs = tried.map(|attack| prove_one(&sandbox, &program, attack));
     proofs
         .filter_map(|proof| match (proof.verdict, proof.attack.name) {
-            (Verdict::Held, _) => None,
+            (Verdict::Held, attack) => {
+                println!("{name}: {attack}: held: {}", proof.inside);
+                None
+            }
             (Verdict::Broken(why), attack) => Some(format!("{name}: {attack}: {why}")),
             (Verdict::NotRun(why), attack) => {
                 println!("{name}: {attack}: not run: {why}");
