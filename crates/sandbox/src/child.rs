@@ -67,6 +67,9 @@ pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Opti
         }
         process::exit(code)
     };
+    if await_either(executed, END).is_err() {
+        leave(SETUP_FAILED);
+    }
     let mut record = [0; crate::wire::RECORD_BYTES];
     let ended = rustix::io::read(executed, &mut record);
     match ended {
@@ -86,7 +89,8 @@ pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Opti
                 let _ = rustix::process::kill_process_group(program, Signal::TERM);
                 continue;
             }
-            Ok(signal) if signal == END.as_raw() => leave(0),
+            // A namespace is ended by killing its init, and from inside anybody could send this.
+            Ok(signal) if signal == END.as_raw() && domain.is_some() => leave(0),
             _ => {}
         }
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
@@ -104,6 +108,21 @@ pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Opti
     }
 }
 
+/// Waits until something can be read, and fails if the signal comes first: what is set up may hang.
+fn await_either(pipe: &OwnedFd, signal: Signal) -> Result<(), Errno> {
+    let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let signals = SignalSet::of(&[signal.as_raw()]);
+    loop {
+        let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
+        if rustix::io::retry_on_intr(|| rustix::event::poll(&mut waiting, Some(&moment)))? > 0 {
+            return Ok(());
+        }
+        if process::has_signal(&signals) {
+            return Err(Errno::INTR);
+        }
+    }
+}
+
 /// The first half of the way from a copy of init to the program: what it can lose before it knows what it is to do. Each
 /// step takes something away for ever.
 pub(crate) fn shed(kind: Kind) -> Result<(), Failure> {
@@ -116,8 +135,7 @@ pub(crate) fn shed(kind: Kind) -> Result<(), Failure> {
             inner_namespace().map_err(at(Step::InnerNamespace))?;
             give_up_privileges().map_err(at(Step::Privileges))
         }
-        // There are none to give up.
-        Kind::Kernel => has_no_privileges().map_err(at(Step::Privileges)),
+        Kind::Kernel => drop_capabilities().map_err(at(Step::Privileges)),
     }
 }
 
@@ -219,6 +237,11 @@ fn give_up_privileges() -> Result<(), Errno> {
             removed => removed?,
         }
     }
+    drop_capabilities()
+}
+
+/// A service may have been given some, and a child of a root host has lost its own with its user.
+fn drop_capabilities() -> Result<(), Errno> {
     rustix::thread::clear_ambient_capability_set()?;
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),

@@ -124,14 +124,11 @@ impl Obstacle {
             (Step::LauncherNamespace | Step::Clone | Step::InnerNamespace, libc::ENOSPC | libc::EUSERS) => {
                 "user namespaces are switched off, used up or nested too deep: raise the sysctl user.max_user_namespaces"
             }
-            (Step::Clone, libc::ENOSYS) => {
-                "clone3 is unknown: Linux 5.5 or newer is needed, and an outer sandbox or container that lets clone3 through"
-            }
             (Step::LauncherNamespace | Step::Clone, libc::ENOSYS | libc::EINVAL) => {
                 "this kernel or outer sandbox lacks a kind of namespace; gVisor knows none of cgroups"
             }
             (Step::LauncherNamespace | Step::Clone | Step::InnerNamespace, _) => {
-                "user namespaces are forbidden here: in a container, allow clone3 and unshare in its system call filter; on Ubuntu, add an AppArmor profile for this program that allows userns; on Debian, set the sysctl kernel.unprivileged_userns_clone to 1"
+                "user namespaces are forbidden here: in a container, allow clone and unshare in its system call filter; on Ubuntu, add an AppArmor profile for this program that allows userns; on Debian, set the sysctl kernel.unprivileged_userns_clone to 1"
             }
             (Step::Proc, libc::EPERM) => {
                 "the container masks parts of /proc, and the kernel then gives no fresh one: unmask it (systempaths=unconfined)"

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
+use rustix::thread::CapabilitySet;
 
 use crate::cgroup::{self, Groups};
 use crate::child::{self, Job, Kind, Never, Rule, send};
@@ -68,6 +69,11 @@ impl Launcher {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Start))?;
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
             .map_err(at(Step::Start))?;
+        let is_root = rustix::process::geteuid().is_root();
+        // Children of a root host are another user, whom nobody could end without this right.
+        if is_root && !has_right(CapabilitySet::KILL) {
+            return Err((Step::Identity, Errno::PERM));
+        }
         let rights = Rights::of(landlock_abi);
         let own = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
         Ok(Self {
@@ -75,7 +81,7 @@ impl Launcher {
             rights,
             base: base(rights).map_err(at(Step::Base))?,
             groups: Groups::find(),
-            is_root: rustix::process::geteuid().is_root(),
+            is_root,
             pid: rustix::process::getpid(),
             own: own.map_err(at(Step::Start))?,
             running: Vec::new(),
@@ -199,20 +205,25 @@ impl Launcher {
         group.map_or(Ok(()), cgroup::join).map_err(at(Step::MemoryGroup))?;
         // Before anything of ours can be told to end.
         SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()]).block_only().map_err(at(Step::Fork))?;
+        rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
+        // Still as the launcher's user, who could signal the launcher: another could not anyway, and would not see that
+        // it is the domain that keeps signals in.
+        let domain = SignalDomain::enter(Rights::only_signals(), self.rights.size(), self.pid)
+            .map_err(at(Step::Landlock))?;
         if self.is_root {
             rustix::thread::set_thread_groups(&[])
                 .and_then(|()| child::become_user(UNUSED_ID))
                 .map_err(at(Step::Identity))?;
         }
+        // Changing the identity clears both, so not before.
         rustix::process::set_parent_process_death_signal(Some(END)).map_err(at(Step::Identity))?;
         if child::has_ended(&self.own).map_err(at(Step::Identity))? {
             return Err((Step::Identity, Errno::SRCH));
         }
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
             .and_then(|()| rustix::process::set_child_subreaper(Some(rustix::process::getpid())))
-            .and_then(|()| rustix::thread::set_no_new_privs(true))
             .map_err(at(Step::Privileges))?;
-        SignalDomain::enter(Rights::only_signals(), self.rights.size(), self.pid).map_err(at(Step::Landlock))
+        Ok(domain)
     }
 
     /// Collects inits that ended. One that ended well has collected everybody else of its run before.
@@ -250,8 +261,11 @@ impl Launcher {
             if orphans.is_empty() {
                 return;
             }
+            // All of them before any is waited for: meanwhile they could make others.
+            for pid in &orphans {
+                let _ = rustix::process::kill_process(*pid, Signal::KILL);
+            }
             for pid in orphans {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
                 let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
             }
         }
@@ -347,6 +361,10 @@ fn base(rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> {
         }
     }
     Ok(rules)
+}
+
+fn has_right(right: CapabilitySet) -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(right))
 }
 
 /// The child of a root host is another user, and what it was granted may be readable by root alone.

@@ -95,7 +95,7 @@ impl Sandbox {
         }
     }
 
-    fn start_kind(helper: &Path, kind: Kind) -> Result<Self, SandboxError> {
+    pub(crate) fn start_kind(helper: &Path, kind: Kind) -> Result<Self, SandboxError> {
         let pair = || {
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(host)
         };
@@ -187,7 +187,7 @@ impl Sandbox {
         let to = if needs_host { &self.launcher } else { &self.zygote };
         socket::send(to, &[], &fds).map_err(|_| SandboxError::LauncherGone)?;
         drop((request, child_input, child_output, child_errors, child_report));
-        let pidfd = await_start(&report, patience)?;
+        let pidfd = await_start(&report, patience, self.enforcement.end())?;
         Ok(Confined::new(pidfd, report, [input, output, errors], profile, self.enforcement.end()))
     }
 }
@@ -213,7 +213,11 @@ impl Drop for Sandbox {
 }
 
 /// Waits for the record that says that the program runs. If that does not come, nothing will run.
-fn await_start(report: &OwnedFd, patience: &mut Patience) -> Result<OwnedFd, SandboxError> {
+fn await_start(
+    report: &OwnedFd,
+    patience: &mut Patience,
+    end: rustix::process::Signal,
+) -> Result<OwnedFd, SandboxError> {
     let mut pidfd = None;
     let error = loop {
         match next_record(report, patience) {
@@ -227,19 +231,19 @@ fn await_start(report: &OwnedFd, patience: &mut Patience) -> Result<OwnedFd, San
             Err(error) => break error,
         }
     };
-    give_up(report, pidfd);
+    give_up(report, pidfd, end);
     Err(error)
 }
 
 /// Ends a child that is being set up. From here on nobody can report, and who fails to report ends the child too; what
 /// was reported before may hold its process descriptor.
-fn give_up(report: &OwnedFd, mut pidfd: Option<OwnedFd>) {
+fn give_up(report: &OwnedFd, mut pidfd: Option<OwnedFd>, end: rustix::process::Signal) {
     let _ = rustix::net::shutdown(report, rustix::net::Shutdown::Both);
     while let Ok(Some((_, fd))) = socket::receive_record(report) {
         pidfd = pidfd.or(fd);
     }
     if let Some(pidfd) = pidfd {
-        let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(pidfd, end);
     }
 }
 

@@ -7,6 +7,7 @@ mod calls;
 mod deaths;
 mod files;
 mod hosts;
+mod in_place;
 mod kernel;
 mod lifetime;
 mod machine;
@@ -46,9 +47,28 @@ pub struct Attack {
     leaves_traces: bool,
     /// Not every machine has what is attacked.
     may_be_missing: bool,
-    /// The weakest level that promises to hold it off.
-    from_level: Level,
+    /// It needs a folder that it may write, or it would fail for want of one.
+    writes: bool,
+    promised: Promised,
     wall_millis: u64,
+}
+
+/// At which levels an attack is promised to be held off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promised {
+    AtEveryLevel,
+    WithNamespaces,
+    WithLandlock,
+}
+
+impl Promised {
+    fn at(self, level: Level) -> bool {
+        match self {
+            Self::AtEveryLevel => true,
+            Self::WithNamespaces => level >= Level::Namespaces,
+            Self::WithLandlock => level != Level::Namespaces,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +166,11 @@ pub fn prove_one(sandbox: &Sandbox, program: &Path, attack: &'static Attack) -> 
 }
 
 impl Attack {
+    /// The levels that promise to hold it off.
+    pub fn levels(&self) -> impl Iterator<Item = Level> {
+        [Level::Full, Level::Namespaces, Level::Kernel].into_iter().filter(|level| self.promised.at(*level))
+    }
+
     fn new(name: &'static str, what: &'static str, seen: &'static str, payload: Payload) -> Self {
         Self::with(name, what, seen, How::Payload(payload))
     }
@@ -166,7 +191,8 @@ impl Attack {
             expected: Expected::Refused,
             leaves_traces: false,
             may_be_missing: false,
-            from_level: Level::Namespaces,
+            writes: false,
+            promised: Promised::WithNamespaces,
             wall_millis: WALL_MILLIS,
         }
     }
@@ -183,8 +209,18 @@ impl Attack {
         Self { may_be_missing: true, ..self }
     }
 
-    fn promised_from(self, from_level: Level) -> Self {
-        Self { from_level, ..self }
+    /// Namespaces have no part in holding it off, or not the only one.
+    fn at_every_level(self) -> Self {
+        Self { promised: Promised::AtEveryLevel, ..self }
+    }
+
+    /// Nothing but Landlock holds it off.
+    fn with_landlock(self) -> Self {
+        Self { promised: Promised::WithLandlock, ..self }
+    }
+
+    fn writes(self) -> Self {
+        Self { writes: true, ..self }
     }
 
     /// Outside, it runs as root of namespaces of its own: anyone's call would fail otherwise, and show nothing.

@@ -253,6 +253,33 @@ mod tests {
     }
 
     #[test]
+    fn without_namespaces_a_call_changes_nothing_of_others() {
+        const DENY: u32 = libc::SECCOMP_RET_ERRNO | 1;
+        let program = program(Kind::Kernel);
+        let call = |number: libc::c_long, arguments: [u64; 6]| {
+            judge(&program, ARCHITECTURE, u32::try_from(number).unwrap(), arguments)
+        };
+        for number in DENIED_WITHOUT_NAMESPACES {
+            assert_eq!(call(*number, [0; 6]), DENY, "call {number}");
+        }
+        for (pid, answer) in [(0, libc::SECCOMP_RET_ALLOW), (1, DENY), (1 << 31, DENY), (0xffff_ffff, DENY)] {
+            assert_eq!(call(libc::SYS_prlimit64, [pid, 4, 0, 0, 0, 0]), answer);
+            assert_eq!(call(libc::SYS_setpriority, [0, pid, 7, 0, 0, 0]), answer);
+            assert_eq!(call(libc::SYS_sched_setaffinity, [pid, 8, 0, 0, 0, 0]), answer);
+        }
+        // A group's, and a user's.
+        assert_eq!(call(libc::SYS_setpriority, [1, 0, 7, 0, 0, 0]), DENY);
+        assert_eq!(call(libc::SYS_setpriority, [2, 0, 7, 0, 0, 0]), DENY);
+        let (set_owner, get_flags) = (8, 3);
+        assert_eq!(call(libc::SYS_fcntl, [3, set_owner, 1, 0, 0, 0]), DENY);
+        assert_eq!(call(libc::SYS_fcntl, [3, get_flags, 0, 0, 0, 0]), libc::SECCOMP_RET_ALLOW);
+        // What is checked at every level is checked here.
+        assert_eq!(call(libc::SYS_fcntl, [3, 1024, 0, 0, 0, 0]), DENY);
+        assert_eq!(call(libc::SYS_ioctl, [1, 0x5412, 0, 0, 0, 0]), DENY);
+        assert_eq!(call(libc::SYS_socket, [1, 1, 0, 0, 0, 0]), DENY);
+    }
+
+    #[test]
     fn every_number_gets_the_answer_of_its_list() {
         let program = program(Kind::Namespaces);
         for number in 0..1024u32 {

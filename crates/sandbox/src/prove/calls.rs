@@ -7,7 +7,7 @@ use crate::sys::attack::{CALLS, call};
 use rustix::io::Errno;
 
 pub(crate) fn attacks() -> Vec<Attack> {
-    let on = |name, what, seen| Attack::new(name, what, seen, made).met(FILTER);
+    let on = |name, what, seen| Attack::new(name, what, seen, made).at_every_level().met(FILTER);
     let mut list = vec![
         on("io-uring", "asks the kernel by rings, past the filter", "CVE-2022-29582, moby/moby#46762")
             .may_be_missing(),
@@ -90,6 +90,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             )
             .expect(Expected::Signal(SIGNAL_OF_THE_FILTER))
             .may_be_missing()
+            .at_every_level()
             .met("the filter kills for a call of another architecture"),
         ]);
     }

@@ -2,16 +2,18 @@
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use super::Attack;
 use super::payload::command;
 use super::scene::Scene;
 use super::stage::{Stage, processes_with};
 use super::trial::{HostTrial, LIMITS, Prover, Seen, text};
+use super::{Attack, in_place};
+use crate::child::Kind;
 use crate::patience::Patience;
 use crate::{Access, Killed, Profile, ProfileBuilder, Sandbox, SandboxError};
 
@@ -25,9 +27,9 @@ pub(crate) fn attacks() -> Vec<Attack> {
             cancelled,
             |_| Ok(ignore_and_sleep()),
         )
-        .met("polite signal, grace, then pid 1 of the namespace is killed"),
+        .at_every_level().met("polite signal, grace, then pid 1 of the namespace is killed"),
         on("dropped-run", "is forgotten by its host", "general", dropped, |_| Ok(sleep_long()))
-            .met("a run that nobody holds is killed"),
+            .at_every_level().met("a run that nobody holds is killed"),
         on(
             "slow-set-up",
             "is set up so slowly that the host gives up, and starts all the same",
@@ -35,11 +37,11 @@ pub(crate) fn attacks() -> Vec<Attack> {
             slow_set_up,
             |_| Ok(sleep_long()),
         )
-        .met("who gives up is not heard any more: the launcher kills a child that nobody asks for, and pid 1 leaves"),
+        .at_every_level().met("who gives up is not heard any more: the launcher kills a child that nobody asks for, and pid 1 leaves"),
         on("host-dies", "lives on when its host is killed", "general", host_dies, |_| {
             Ok(sleep_long())
         })
-        .met("the launcher ends with its host's socket, and pid 1 with the launcher"),
+        .at_every_level().met("the launcher ends with its host's socket, and pid 1 with the launcher"),
         on(
             "host-dies-at-any-moment",
             "lives on when its host is killed while it is set up",
@@ -47,11 +49,11 @@ pub(crate) fn attacks() -> Vec<Attack> {
             host_dies_early,
             |_| Ok(sleep_long()),
         )
-        .met("each child makes sure that its launcher lives after it asked to die with it"),
+        .at_every_level().met("each child makes sure that its launcher lives after it asked to die with it"),
         on("launcher-dies", "lives on when the launcher is killed", "general", launcher_dies, |_| {
             Ok(sleep_long())
         })
-        .met("pid 1 dies with the launcher"),
+        .at_every_level().met("pid 1 dies with the launcher"),
         on(
             "interrupted-terminal",
             "is hit by the interrupt that was meant for its host",
@@ -59,7 +61,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             interrupted,
             |_| Ok(sleep_long()),
         )
-        .met("the launcher is in a session of its own"),
+        .at_every_level().met("the launcher is in a session of its own"),
         on(
             "ignored-children",
             "is started by a host that ignores the ends of its children",
@@ -67,7 +69,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             ignored_children,
             |_| Ok(sleep_long()),
         )
-        .met("the launcher takes the signals' defaults back"),
+        .at_every_level().met("the launcher takes the signals' defaults back"),
         on(
             "leftovers",
             "leaves descriptors, processes or mounts with the host after many runs",
@@ -75,7 +77,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             leftovers,
             |_| Ok(sleep_long()),
         )
-        .met("each run owns what it opened"),
+        .at_every_level().met("each run owns what it opened"),
     ]
 }
 
@@ -150,9 +152,14 @@ fn slow_set_up(prover: &Prover<'_>) -> Result<Seen, String> {
     })
 }
 
+/// Another launcher of the same level.
+fn another(program: &Path, in_place: bool) -> Result<Sandbox, SandboxError> {
+    if in_place { Sandbox::start_kind(program, Kind::Kernel) } else { Sandbox::start_with(program) }
+}
+
 fn launcher_dies(prover: &Prover<'_>) -> Result<Seen, String> {
     let stage = prover.stage()?;
-    let sandbox = Sandbox::start_with(prover.program).map_err(text)?;
+    let sandbox = another(prover.program, prover.is_in_place()).map_err(text)?;
     let run = sandbox.spawn(&prover.profile(&stage).build().map_err(text)?).map_err(text)?;
     let before = await_processes(&stage.marker, true)?;
     sandbox.kill_launcher();
@@ -171,6 +178,7 @@ fn launcher_dies(prover: &Prover<'_>) -> Result<Seen, String> {
 fn other_host(prover: &Prover<'_>, stage: &Stage, task: &str) -> Result<Child, String> {
     let scene = Scene::new("host")
         .with("task", task)
+        .with("is_in_place", u8::from(prover.is_in_place()))
         .with("marker", &stage.marker)
         .with("program", prover.program.display());
     let mut host = command(prover.program, &scene);
@@ -281,16 +289,20 @@ pub(crate) fn host(scene: &Scene) {
         "ignores-children" => crate::sys::attack::ignore_signal(libc::SIGCHLD),
         _ => {}
     }
-    let sandbox = match Sandbox::start() {
+    let is_in_place = scene.number("is_in_place") == 1;
+    let sandbox = match another(Path::new("/proc/self/exe"), is_in_place) {
         Ok(sandbox) => sandbox,
         Err(error) => return println!("{error}"),
     };
     let run = |millis: u64| {
         let sleeper = Scene::new("sleeper").with("millis", millis).with("marker", scene.text("marker"));
-        let profile = Profile::builder("/payload", LIMITS, Duration::from_secs(10))
-            .grant(scene.path("program"), "/payload", Access::Read)
-            .floor(sandbox.enforcement().level())
-            .argument(crate::helper::ATTACK_ARGUMENT);
+        let program = scene.path("program");
+        let inside = if is_in_place { program.clone() } else { "/payload".into() };
+        let mut profile = Profile::builder(&inside, LIMITS, Duration::from_secs(10));
+        if !in_place::is_of_the_system(&inside) {
+            profile = profile.grant(program, inside, Access::Read);
+        }
+        let profile = profile.floor(sandbox.enforcement().level()).argument(crate::helper::ATTACK_ARGUMENT);
         let profile = sleeper.to_arguments().iter().fold(profile, ProfileBuilder::argument).build();
         profile.map_err(text).and_then(|profile| sandbox.spawn(&profile).map_err(text))
     };

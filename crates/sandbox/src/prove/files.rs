@@ -13,6 +13,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
         Attack::new("read-a-host-file", "reads a file of the host by its path", "general", |scene| {
             read(&scene.path("secret"))
         })
+        .at_every_level()
         .met(ABSENT),
         Attack::new(
             "link-to-a-host-file",
@@ -20,6 +21,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general",
             by_own_link,
         )
+        .writes()
+        .at_every_level()
         .met(ABSENT),
         Attack::new(
             "granted-link-to-a-host-file",
@@ -27,6 +30,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             GRANTED_LINK,
             |scene| read(&scene.path("read").join("link")),
         )
+        .at_every_level()
         .met(ABSENT),
         Attack::new(
             "climb-out-of-a-grant",
@@ -34,6 +38,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general",
             |scene| climb(&scene.path("read"), scene),
         )
+        .at_every_level()
         .met(ABSENT),
         Attack::new(
             "climb-out-of-the-current-folder",
@@ -41,6 +46,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2024-21626 (runc)",
             |scene| climb(Path::new("."), scene),
         )
+        .at_every_level()
         .met("the current folder is entered inside the new root"),
         Attack::new(
             "leaked-folder",
@@ -48,6 +54,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2024-21626 (runc)",
             by_leaked_folder,
         )
+        .at_every_level()
         .met("every descriptor but the three standard ones is closed before the program starts"),
         Attack::new(
             "leaked-descriptors",
@@ -55,6 +62,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2016-9962 (runc)",
             open_descriptors,
         )
+        .at_every_level()
         .met("every descriptor but the three standard ones is closed before the program starts"),
         Attack::new(
             "root-of-a-process",
@@ -62,6 +70,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2016-9962 (runc)",
             by_proc_root,
         )
+        .at_every_level()
         .met(ABSENT),
         Attack::new(
             "list-the-root",
@@ -76,8 +85,35 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general",
             host_settings,
         )
+        .at_every_level()
         .met("/etc is made up, apart from the loader's cache, alternatives and the time zone"),
+        Attack::new(
+            "read-kernel-files",
+            "opens files in /proc and /sys that tell of the machine",
+            "CVE-2019-16884 (runc)",
+            |_| {
+                let names = ["/proc/kallsyms", "/proc/meminfo", "/proc/cmdline", "/proc/sys/kernel/random/boot_id"];
+                let others = ["/proc/net/route", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/fs/cgroup/cgroup.procs"];
+                any(names.into_iter().chain(others).map(|name| (name, std::fs::read(name).map(drop))))
+            },
+        )
+        .at_every_level()
+        .met("/proc shows processes only, and there is no /sys; without a new root, Landlock opens none"),
+        Attack::new(
+            "watch-a-host-folder",
+            "is told what others do in a folder that nobody granted",
+            "general, inotify",
+            |scene| {
+                use rustix::fs::inotify;
+                let folder = scene.path("secret").with_file_name("");
+                let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
+                Ok(inotify::add_watch(watch, folder, inotify::WatchFlags::ALL_EVENTS).map(|_| "watches".to_owned())?)
+            },
+        )
+        .at_every_level()
+        .met("the new root holds nothing of the host but what is granted; without one, the filter lets nobody watch"),
         Attack::new("device-nodes", "looks for devices", "CVE-2025-52565 (runc)", devices)
+            .at_every_level()
             .met("/dev holds null, zero, full, random and urandom, and nothing else"),
         Attack::new(
             "kernel-files",
@@ -93,6 +129,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             |scene| read(&scene.path("shared")),
         )
         .may_be_missing()
+        .at_every_level()
         .met("/dev/shm is a new one"),
         Attack::new(
             "foreign-mounts",
@@ -100,8 +137,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2021-30465 (runc)",
             mounts,
         )
+        .at_every_level()
         .met("the host's tree is detached once the new root is entered"),
         Attack::new("sockets-by-proc", "reads the host's connections in /proc/net", "general", connections)
+            .at_every_level()
             .met("network namespace"),
     ]
 }
@@ -132,11 +171,8 @@ fn climb(from: &Path, scene: &Scene) -> Answer {
 }
 
 fn descriptors() -> Vec<(i32, std::path::PathBuf)> {
-    let Ok(folder) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
-    let numbers = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // The folder that is being read is open too; it is gone when its link is read.
-    let all: Vec<i32> = numbers.collect();
-    all.into_iter()
+    // One after the other: without namespaces the folder cannot be listed.
+    (0..DESCRIPTORS)
         .filter_map(|number| Some((number, std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?)))
         .collect()
 }
@@ -201,19 +237,28 @@ fn host_settings(_: &Scene) -> Answer {
         "passwd",
         "resolv.conf",
     ];
-    let mut strange = beyond("/etc", &known)?;
-    let passwd = std::fs::read_to_string("/etc/passwd")?;
-    if passwd.lines().any(|line| line.starts_with("root:")) {
-        strange.push("accounts".to_owned());
+    // Without namespaces the folder is the host's, and closed.
+    let mut strange = beyond("/etc", &known).unwrap_or_default();
+    for name in ["passwd", "group", "hosts", "resolv.conf", "machine-id", "ssl/private", "fstab"] {
+        let text = std::fs::read_to_string(Path::new("/etc").join(name)).unwrap_or_default();
+        let is_made_up = name != "passwd" || !text.lines().any(|line| line.starts_with("root:"));
+        if !text.is_empty() && !(is_made_up && known.contains(&name)) {
+            strange.push(name.to_owned());
+        }
     }
     found(&strange, "only made-up files are there")
 }
 
 fn devices(_: &Scene) -> Answer {
     let known = ["null", "zero", "full", "random", "urandom", "shm", "fd", "stdin", "stdout", "stderr"];
-    let mut strange = beyond("/dev", &known)?;
-    if rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).is_ok() {
-        strange.push("tty".to_owned());
+    // Without namespaces the folder is the host's, and closed; and so is what is in it.
+    let mut strange = beyond("/dev", &known).unwrap_or_default();
+    for name in ["tty", "ptmx", "console", "fuse", "kvm", "kmsg", "mem", "net/tun", "loop-control", "vsock"] {
+        for flags in [OFlags::RDONLY, OFlags::WRONLY] {
+            if rustix::fs::open(format!("/dev/{name}"), flags | OFlags::NOCTTY, Mode::empty()).is_ok() {
+                strange.push(name.to_owned());
+            }
+        }
     }
     found(&strange, "only the known devices are there")
 }
@@ -307,5 +352,7 @@ fn connections(_: &Scene) -> Answer {
     found(&lines, "no connection is listed")
 }
 
+/// More than any host of ours has open.
+const DESCRIPTORS: i32 = 4096;
 const ABSENT: &str = "the new root holds nothing of the host but what is granted";
 const GRANTED_LINK: &str = "openai/codex#15725, CVE-2021-25741 (Kubernetes)";

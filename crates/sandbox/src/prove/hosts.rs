@@ -9,7 +9,7 @@ use super::scene::{Answer, Refusal, Scene};
 use super::stage::{SECRET, Stage};
 use super::trial::{HostTrial, OUTPUT_BYTES_MAX, Prover, Seen, text};
 use super::{Attack, files};
-use crate::{Access, Exit, OnExcess, ProfileBuilder, SandboxError};
+use crate::{Access, Exit, OnExcess, ProfileBuilder, SandboxError, Step};
 
 pub(crate) fn attacks() -> Vec<Attack> {
     let on = |name, what, seen, trial, payload| Attack::host(name, what, seen, HostTrial { trial, payload });
@@ -21,6 +21,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             grant_link,
             |_| Ok("started".to_owned()),
         )
+        .at_every_level()
         .met("the last part of a granted path is never followed"),
         on(
             "grant-a-pipe",
@@ -29,6 +30,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             grant_special,
             |_| Ok("started".to_owned()),
         )
+        .at_every_level()
         .met("only files and folders can be granted"),
         on(
             "swap-a-grant",
@@ -37,6 +39,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             swap_grant,
             read_for_a_while,
         )
+        .at_every_level()
         .met("what is granted is opened once and mounted from the descriptor"),
         on(
             "current-folder-by-proc",
@@ -45,6 +48,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             folder_by_proc,
             climb_from_here,
         )
+        .at_every_level()
         .met("the current folder is entered in the new root, and nothing open leads out of it"),
         on(
             "neighbours",
@@ -61,6 +65,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             strange_arguments,
             |_| Ok(echo_arguments()),
         )
+        .at_every_level()
         .met("arguments go to the program as they are; no shell reads them"),
         on(
             "flood-that-is-cut",
@@ -69,20 +74,25 @@ pub(crate) fn attacks() -> Vec<Attack> {
             flood_cut,
             flood_some,
         )
+        .at_every_level()
         .met("the rest is read, counted and dropped"),
         on("unread-input", "never reads what the host gives it", "general", unread_input, |_| {
             Ok(sleep_a_little())
         })
+        .at_every_level()
         .met("the end of the run closes its input"),
     ]
 }
 
 /// Whether a source can be granted, as the launcher answers it.
 fn grant(prover: &Prover<'_>, stage: &Stage, source: &Path) -> Result<Result<(), SandboxError>, String> {
-    let profile = prover.profile(stage).grant(source, "/extra", Access::Read).build().map_err(text)?;
+    // What is no plain file is refused before anybody looks where it would be shown.
+    let is_plain = std::fs::symlink_metadata(source).is_ok_and(|file| file.is_file());
+    let target = if prover.is_in_place() && is_plain { source } else { Path::new("/extra") };
+    let profile = prover.profile(stage).grant(source, target, Access::Read).build().map_err(text)?;
     match prover.sandbox.spawn(&profile).and_then(|run| run.wait(&|| false)) {
         Ok(_) => Ok(Ok(())),
-        Err(error @ SandboxError::SetUp { .. }) => Ok(Err(error)),
+        Err(error @ SandboxError::SetUp { step: Step::OpenGrant, .. }) => Ok(Err(error)),
         Err(error) => Err(text(error)),
     }
 }

@@ -1,6 +1,7 @@
 //! Becoming somebody else, somewhere else: namespaces, mounts, roots, identities.
 
 use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::thread::{CapabilitySets, SecureComputingMode};
 
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, any, found};
@@ -13,14 +14,17 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2022-0185, CVE-2022-0492",
             clone_namespaces,
         )
+        .at_every_level()
         .met("the filter refuses every flag for a namespace, and a call whose flags it cannot see"),
         Attack::new("mount-a-tmpfs", "mounts over a folder", "general, mount", |scene| mount("tmpfs", scene))
             .in_namespaces()
+            .at_every_level()
             .met(NO_MOUNT),
         Attack::new("mount-proc", "mounts a proc of its own, unmasked", "CVE-2025-31133 (runc)", |scene| {
             mount("proc", scene)
         })
         .in_namespaces()
+        .at_every_level()
         .met(NO_MOUNT),
         Attack::new(
             "mount-cgroups",
@@ -30,32 +34,40 @@ pub(crate) fn attacks() -> Vec<Attack> {
         )
         .in_namespaces()
         .may_be_missing()
+        .at_every_level()
         .met(NO_MOUNT),
         Attack::new("mount-an-overlay", "mounts an overlay", "CVE-2021-3493, CVE-2023-0386", |scene| {
             mount("overlay", scene)
         })
         .in_namespaces()
         .may_be_missing()
+        .at_every_level()
         .met(NO_MOUNT),
         Attack::new("bind-a-folder", "binds a folder to another place", "CVE-2021-30465 (runc)", bind)
             .in_namespaces()
+            .at_every_level()
             .met(NO_MOUNT),
         Attack::new("remount-writable", "makes a read-only mount writable", "general, MS_REMOUNT", remount)
             .in_namespaces()
+            .at_every_level()
             .met(NO_MOUNT),
         Attack::new("share-mounts", "makes its mounts propagate", "general, MS_SHARED", share)
             .in_namespaces()
+            .at_every_level()
             .met(NO_MOUNT),
         Attack::new("uncover", "unmounts what hides something", "CVE-2019-16884 (runc)", uncover)
             .in_namespaces()
+            .at_every_level()
             .met(NO_MOUNT),
         Attack::new("change-root", "changes its root, to climb out of it", "general, chroot", |scene| {
             Ok(rustix::process::chroot(scene.path("write")).map(|()| "has another root".to_owned())?)
         })
         .in_namespaces()
+        .at_every_level()
         .met("the filter has no chroot; no capability"),
         Attack::new("be-root", "finds itself root, or with capabilities", "general", be_root)
             .in_namespaces()
+            .at_every_level()
             .met("an identity without rights, and every capability set empty"),
         Attack::new(
             "regain-privileges",
@@ -64,6 +76,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             regain,
         )
         .may_be_missing()
+        .at_every_level()
         .met("no_new_privs, and a filter that stays"),
         Attack::new("name-of-the-host", "learns the machine's name", "general", |_| {
             let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -74,6 +87,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             Ok(rustix::system::sethostname(b"renamed").map(|()| "renamed".to_owned())?)
         })
         .in_namespaces()
+        .at_every_level()
         .met("UTS namespace, and no capability in it"),
         Attack::new(
             "session-of-the-host",
@@ -81,7 +95,15 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2017-5226 (bubblewrap)",
             |_| {
                 // Not by getsid: the leader may be in a namespace above, and its pid is then no pid here.
-                let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+                let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else {
+                    // There are no namespaces then.
+                    return match rustix::process::getsid(None)? {
+                        session if session == rustix::process::getpid() => {
+                            Err(Refusal::of("it leads its own"))
+                        }
+                        _ => Ok("is".to_owned()),
+                    };
+                };
                 let after_name = stat.rsplit(')').next().unwrap_or_default();
                 match after_name.split_whitespace().nth(3) {
                     Some(session) if session == std::process::id().to_string() => {
@@ -92,6 +114,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 }
             },
         )
+        .at_every_level()
         .met("a session of its own, without a terminal"),
     ]
 }
@@ -163,13 +186,21 @@ fn status(name: &str) -> Result<String, Refusal> {
 
 fn be_root(_: &Scene) -> Answer {
     let mut strange = Vec::new();
-    for name in ["Uid", "Gid"] {
-        if status(name)?.split('\t').any(|id| id == "0") {
-            strange.push(name.to_owned());
+    if rustix::process::getuid().is_root() || rustix::process::geteuid().is_root() {
+        strange.push("Uid".to_owned());
+    }
+    if rustix::process::getgid().is_root() || rustix::process::getegid().is_root() {
+        strange.push("Gid".to_owned());
+    }
+    let CapabilitySets { effective, permitted, inheritable } = rustix::thread::capabilities(None)?;
+    for (name, set) in [("effective", effective), ("permitted", permitted), ("inheritable", inheritable)] {
+        if !set.is_empty() {
+            strange.push(format!("{name}={:x}", set.bits()));
         }
     }
-    for name in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
-        let set = status(name)?;
+    // Without namespaces the file is closed, and what could be gained by executing is ruled out by no_new_privs.
+    for name in ["CapBnd", "CapAmb"] {
+        let set = status(name).unwrap_or_default();
         if set.bytes().any(|digit| digit != b'0') {
             strange.push(format!("{name}={set}"));
         }
@@ -179,10 +210,10 @@ fn be_root(_: &Scene) -> Answer {
 
 fn regain(_: &Scene) -> Answer {
     let mut strange = Vec::new();
-    if status("NoNewPrivs")? != "1" {
+    if !rustix::thread::no_new_privs()? {
         strange.push("new privileges are possible".to_owned());
     }
-    if status("Seccomp")? != "2" {
+    if rustix::thread::secure_computing_mode()? != SecureComputingMode::Filter {
         strange.push("no filter is loaded".to_owned());
     }
     found(&strange, "no_new_privs and the filter are on")

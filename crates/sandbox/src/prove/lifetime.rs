@@ -10,9 +10,11 @@ use crate::Killed;
 
 #[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
-    let at_deadline =
-        |attack: Attack| attack.leaves_traces().expect(Expected::Killed(Killed::Deadline)).wall_millis(300);
-    let at_exit = |attack: Attack| attack.leaves_traces().expect(Expected::Exit(0)).met(INIT);
+    let at_deadline = |attack: Attack| {
+        attack.leaves_traces().expect(Expected::Killed(Killed::Deadline)).wall_millis(300).at_every_level()
+    };
+    let at_exit =
+        |attack: Attack| attack.leaves_traces().expect(Expected::Exit(0)).at_every_level().met(INIT);
     vec![
         at_exit(Attack::new(
             "grandchild-after-exit",

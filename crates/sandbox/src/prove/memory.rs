@@ -8,6 +8,7 @@ use crate::sys::attack::map_and_touch;
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("memory-bomb", "fills more memory than its limit", "general", |_| heap())
+            .at_every_level()
             .met("data limit of each process"),
         Attack::new(
             "shared-memory-bomb",
@@ -15,6 +16,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general, MAP_SHARED",
             |_| map(libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED),
         )
+        .at_every_level()
         .met("the filter lets no memory be shared that is not a file's"),
         Attack::new(
             "stack-bomb",
@@ -22,6 +24,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general, MAP_GROWSDOWN",
             |_| map(libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_GROWSDOWN),
         )
+        .at_every_level()
         .met("the filter lets no memory grow downwards"),
         Attack::new(
             "page-table-bomb",
@@ -29,11 +32,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general",
             |_| tables(),
         )
+        .at_every_level()
         .met("address space of at most 512 times the data limit, whose tables are no larger than that"),
         Attack::new("lock-memory", "locks memory, so that it cannot be paged out", "general, mlock", |_| {
             lock()
         })
         .may_be_missing()
+        .at_every_level()
         .met("limit of locked memory: none"),
         Attack::new("fill-temporary-folder", "fills /tmp", "general", |scene| fill(scene, "tmp")).met(SIZE),
         Attack::new("fill-shared-memory-folder", "fills /dev/shm", "general", |scene| fill(scene, "shm"))
@@ -61,6 +66,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 }))
             },
         )
+        .at_every_level()
         .met("the root is read-only"),
     ]
 }

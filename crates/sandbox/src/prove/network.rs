@@ -24,6 +24,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new(
             "udp-to-the-host",
@@ -37,16 +38,20 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new("leak-by-name", "asks a name server for a name that holds a secret", DNS, ask_a_name)
             .leaves_traces()
+            .at_every_level()
             .met(NO_SOCKET),
         Attack::new("listen", "offers a service", "general", |_| {
             Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).map(|_| "listens".to_owned())?)
         })
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new("raw-packets", "makes packets of its own", "general, SOCK_RAW", raw)
             .in_namespaces()
+            .at_every_level()
             .met(NO_SOCKET),
         Attack::new(
             "netlink",
@@ -54,11 +59,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2023-32233 (nf_tables)",
             |_| family(AddressFamily::NETLINK),
         )
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new("vm-sockets", "talks to the machine's host", "CVE-2021-26708 (AF_VSOCK)", |_| {
             family(AddressFamily::VSOCK)
         })
         .may_be_missing()
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new(
             "any-socket-family",
@@ -66,6 +73,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "CVE-2016-8655, CVE-2017-6074, CVE-2019-8912 (AF_ALG)",
             any_family,
         )
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new("interfaces", "looks for a network interface beyond loopback", "general", interfaces)
             .may_be_missing()
@@ -77,6 +85,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             |scene| Ok(UnixStream::connect(scene.path("stream")).map(|_| "connected".to_owned())?),
         )
         .leaves_traces()
+        .at_every_level()
         .met("no path leads there; no call that makes a socket"),
         Attack::new(
             "local-socket-in-a-grant",
@@ -87,12 +96,14 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new("local-datagram", "sends to a socket in a granted folder", RO_SOCKET, |scene| {
             let socket = UnixDatagram::unbound()?;
             Ok(socket.send_to(b"canary", scene.path("read").join("datagram")).map(|_| "sent".to_owned())?)
         })
         .leaves_traces()
+        .at_every_level()
         .met(NO_SOCKET),
         Attack::new(
             "datagram-by-a-pair",
@@ -101,8 +112,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
             by_pair,
         )
         .leaves_traces()
+        .at_every_level()
         .met("socket pairs are local streams only, which cannot be pointed elsewhere"),
         Attack::new("socket-pairs", "makes socket pairs of other families", "CVE-2021-43267 (TIPC)", pairs)
+            .at_every_level()
             .met("socket pairs are local streams only"),
         Attack::new(
             "abstract-socket",
@@ -114,11 +127,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met("network namespace; Landlock; no call that makes a socket"),
         Attack::new("offer-a-local-socket", "waits for the host in a granted folder", "general", |scene| {
             Ok(UnixListener::bind(scene.path("write").join("offered")).map(|_| "listens".to_owned())?)
         })
         .leaves_traces()
+        .at_every_level()
         .met(NO_SOCKET),
     ]
 }

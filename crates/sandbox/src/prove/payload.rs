@@ -10,7 +10,11 @@ use crate::sys::process;
 /// Runs the attack that the arguments name. Never returns.
 pub(crate) fn main(arguments: impl Iterator<Item = std::ffi::OsString>) -> ! {
     let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
-    let Some(scene) = Scene::from_arguments(arguments) else { process::exit(NOT_UNDERSTOOD) };
+    let Some(mut scene) = Scene::from_arguments(arguments) else { process::exit(NOT_UNDERSTOOD) };
+    if scene.text("init") == PARENT {
+        let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+        scene = scene.with("init", parent);
+    }
     let answer = if scene.text("within") == "namespaces" { in_namespaces(scene) } else { play(&scene) };
     let line = match answer.map(|what| what.replace('\n', " ")) {
         Ok(what) => format!("\n{DONE}{what}\n"),
@@ -85,6 +89,8 @@ const PARTS: &[Part] = &[
     ("crowd", resources::crowd_member),
     ("host", deaths::host),
 ];
+/// Instead of a number: only its child knows the number of a run's first process.
+pub(crate) const PARENT: &str = "parent";
 const DONE: &str = "answer done ";
 const PARTLY: &str = "answer partly ";
 const REFUSED: &str = "answer refused ";

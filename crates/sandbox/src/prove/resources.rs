@@ -15,10 +15,13 @@ use crate::Killed;
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("fork-bomb", "starts many processes", "general", fork_bomb)
+            .at_every_level()
             .met("process limit, of its own user namespace"),
         Attack::new("breeding-bomb", "starts processes that start processes", "general", breed)
+            .at_every_level()
             .met("process limit, of its own user namespace"),
         Attack::new("thread-bomb", "starts many threads", "general", thread_bomb)
+            .at_every_level()
             .met("process limit, of its own user namespace"),
         Attack::new("large-file", "writes a file beyond its limit", "general", |scene| {
             let part = vec![1; 256 << 10];
@@ -29,6 +32,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             Ok("wrote 2 MiB".to_owned())
         })
         .expect(Expected::Signal(SIGXFSZ))
+        .writes()
+        .at_every_level()
         .met("limit of a file's size"),
         Attack::new("sparse-file", "makes a file that is large and empty", "general, ftruncate", |scene| {
             crate::sys::attack::ignore_signal(libc::SIGXFSZ);
@@ -42,6 +47,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 ),
             ])
         })
+        .writes()
+        .at_every_level()
         .met("limit of a file's size"),
         Attack::new("open-files", "opens many files", "general", |_| {
             let count = 4 * LIMITS.open_files;
@@ -54,8 +61,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
             }
             Ok(format!("opened {}", open.len()))
         })
+        .at_every_level()
         .met("limit of open files"),
         Attack::new("raise-limits", "raises its own limits", "general, setrlimit", raise_limits)
+            .at_every_level()
             .met("hard limits, which only the host's root could raise"),
         Attack::new(
             "core-dump",
@@ -66,15 +75,18 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 limit => Ok(format!("the limit is {limit:?}")),
             },
         )
+        .at_every_level()
         .met("a core limit of one byte: no file, and unlike with zero no handler either"),
         Attack::new("spin", "uses the processor", "general", |_| Ok(spin(1300)))
             .expect(Expected::Signal(SIGXCPU))
+            .at_every_level()
             .met("processor time limit"),
         Attack::new("spin-on", "uses the processor and ignores the signal for it", "general", |_| {
             crate::sys::attack::ignore_signal(libc::SIGXCPU);
             Ok(spin(2300))
         })
         .expect(Expected::Signal(9))
+        .at_every_level()
         .met("a second processor time limit, which kills"),
         Attack::new(
             "flood-output",
@@ -83,11 +95,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
             |scene| flood(scene, &mut std::io::stdout()),
         )
         .expect(Expected::Killed(Killed::Output))
+        .at_every_level()
         .met("a cap while reading"),
         Attack::new("flood-errors", "writes without end to standard error", "general", |scene| {
             flood(scene, &mut std::io::stderr())
         })
         .expect(Expected::Killed(Killed::Output))
+        .at_every_level()
         .met("a cap while reading"),
     ]
 }
@@ -116,7 +130,7 @@ fn fork_bomb(scene: &Scene) -> Answer {
 
 /// A pyramid of processes: outside it has an end.
 fn breed(scene: &Scene) -> Answer {
-    let output = scene.clone().with("depth", 5).other("crowd").stdin(Stdio::null()).output()?;
+    let output = scene.clone().with("depth", 6).other("crowd").stdin(Stdio::null()).output()?;
     // One dot from each.
     let born = output.stdout.len();
     if born >= TOO_MANY {
@@ -202,6 +216,7 @@ fn flood(scene: &Scene, stream: &mut dyn std::io::Write) -> Answer {
     Ok(format!("wrote {written} bytes"))
 }
 
-const TOO_MANY: usize = 40;
+/// So many that as many others as a test machine runs may end meanwhile.
+const TOO_MANY: usize = 80;
 const SIGXCPU: u8 = 24;
 const SIGXFSZ: u8 = 25;

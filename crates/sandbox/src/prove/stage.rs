@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::payload;
 use super::scene::Scene;
+use super::{in_place, payload};
 
 /// One stage, for one run. Gone with its value.
 pub(crate) struct Stage {
     pub(crate) root: PathBuf,
     /// In the command line of every process of the run, and of no other.
     pub(crate) marker: String,
+    /// Inside, everything is where it is outside.
+    in_place: bool,
     bystander: Child,
     _bystander_input: Option<ChildStdin>,
     tcp: TcpListener,
@@ -41,9 +43,9 @@ struct Entry {
 
 impl Stage {
     /// Lays everything out. `program` plays the bystander.
-    pub(crate) fn new(program: &Path) -> io::Result<Self> {
+    pub(crate) fn new(program: &Path, in_place: bool) -> io::Result<Self> {
         let marker = marker();
-        let root = std::env::temp_dir().join(&marker);
+        let root = if in_place { in_place::folder() } else { std::env::temp_dir() }.join(&marker);
         std::fs::DirBuilder::new().mode(0o700).create(&root)?;
         for folder in ["read", "write", "tmp", "shm"] {
             std::fs::create_dir(root.join(folder))?;
@@ -68,7 +70,17 @@ impl Stage {
         granted_stream.set_nonblocking(true)?;
         granted_datagram.set_nonblocking(true)?;
         abstract_stream.set_nonblocking(true)?;
-        let mut bystander = payload::command(program, &Scene::new("bystander"))
+        let mut bystander = payload::command(program, &Scene::new("bystander"));
+        if in_place && rustix::process::geteuid().is_root() {
+            in_place::give_away(&root)?;
+            if shared.exists() {
+                in_place::give_away(&shared)?;
+            }
+        }
+        if in_place {
+            in_place::run_as_a_child_would(&mut bystander);
+        }
+        let mut bystander = bystander
             .env("FUMEHOOD_CANARY", SECRET)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -79,6 +91,7 @@ impl Stage {
         Ok(Self {
             root,
             marker,
+            in_place,
             bystander,
             _bystander_input: bystander_input,
             tcp,
@@ -93,10 +106,12 @@ impl Stage {
 
     /// The scene as it is outside the sandbox.
     pub(crate) fn outside(&self, name: &str, program: &Path) -> Scene {
+        self.in_place(name, program).with("place", "outside").with("init", self.bystander.id())
+    }
+
+    fn in_place(&self, name: &str, program: &Path) -> Scene {
         let place = |name: &str| self.root.join(name).display().to_string();
         self.everywhere(name)
-            .with("place", "outside")
-            .with("init", self.bystander.id())
             .with("program", program.display())
             .with("read", place("read"))
             .with("write", place("write"))
@@ -105,7 +120,10 @@ impl Stage {
     }
 
     /// The scene as it is inside.
-    pub(crate) fn inside(&self, name: &str) -> Scene {
+    pub(crate) fn inside(&self, name: &str, program: &Path) -> Scene {
+        if self.in_place {
+            return self.in_place(name, program).with("place", "inside").with("init", payload::PARENT);
+        }
         self.everywhere(name)
             .with("place", "inside")
             .with("init", 1)

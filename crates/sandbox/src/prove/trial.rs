@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::payload::{answer_in, command};
 use super::scene::{Answer, Payload, Refusal};
 use super::stage::{Stage, processes_with};
-use super::{Attack, How, Proof, Verdict};
-use crate::{Access, Exit, Killed, Limits, OnExcess, Outcome, Profile, ProfileBuilder, Sandbox};
+use super::{Attack, How, Proof, Verdict, in_place};
+use crate::{Access, Exit, Killed, Level, Limits, OnExcess, Outcome, Profile, ProfileBuilder, Sandbox};
 
 /// In which way an attack runs where it must succeed.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,12 @@ pub(crate) fn run(sandbox: &Sandbox, program: &Path, attack: &'static Attack) ->
     let mut seen = Seen::default();
     let level = sandbox.enforcement().level();
     let verdict = match attack.how {
-        _ if level < attack.from_level => Verdict::NotRun(format!("level {level} does not hold it off")),
+        _ if !attack.promised.at(level) => Verdict::NotRun(format!("level {level} does not hold it off")),
+        _ if prover.is_in_place()
+            && let Some(why) = prover.obstacle() =>
+        {
+            Verdict::NotRun(why.to_owned())
+        }
         How::Payload(_) => prover.judge(&mut seen).unwrap_or_else(Verdict::Broken),
         How::Host(host) => match (host.trial)(&prover) {
             Ok(both) => {
@@ -72,6 +77,26 @@ pub(crate) fn run(sandbox: &Sandbox, program: &Path, attack: &'static Attack) ->
 }
 
 impl Prover<'_> {
+    /// Whether everything is shown where it is.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.sandbox.enforcement().level() == Level::Kernel
+    }
+
+    /// Why an attack cannot be shown to be held off without namespaces.
+    fn obstacle(&self) -> Option<&'static str> {
+        let is_root = rustix::process::geteuid().is_root();
+        match () {
+            () if self.attack.writes && is_root => Some("a root host can grant nothing for writing here"),
+            () if in_place::is_reserved(self.program) => {
+                Some("this program lies where nothing can be granted")
+            }
+            () if is_root && !in_place::is_open(self.program) => {
+                Some("the user that children of a root host are cannot reach this program")
+            }
+            () => None,
+        }
+    }
+
     fn judge(&self, seen: &mut Seen) -> Result<Verdict, String> {
         let attack = self.attack;
         let (answer, traces) = self.outside()?;
@@ -88,7 +113,9 @@ impl Prover<'_> {
         };
         if !succeeded || (attack.leaves_traces && traces.is_none()) {
             let why = format!("it did not succeed outside: {}", seen.outside);
-            return if attack.may_be_missing { Ok(Verdict::NotRun(why)) } else { Err(why) };
+            // Where namespaces are forbidden much else may be.
+            let may_fail = attack.may_be_missing || self.is_in_place();
+            return if may_fail { Ok(Verdict::NotRun(why)) } else { Err(why) };
         }
         let mut stage = self.stage()?;
         let outcome = self.confine(&stage, self.profile(&stage))?;
@@ -109,7 +136,8 @@ impl Prover<'_> {
     }
 
     pub(crate) fn stage(&self) -> Result<Stage, String> {
-        Stage::new(self.program).map_err(|error| format!("the stage could not be set: {error}"))
+        Stage::new(self.program, self.is_in_place())
+            .map_err(|error| format!("the stage could not be set: {error}"))
     }
 
     /// Runs the attack where nothing holds it off.
@@ -121,7 +149,11 @@ impl Prover<'_> {
         }
         // A folder, as if a careless host had left it open for its child.
         let leaked: OwnedFd = std::fs::File::open(stage.root.join("read")).map_err(text)?.into();
-        let output = command(self.program, &scene)
+        let mut command = command(self.program, &scene);
+        if self.is_in_place() {
+            in_place::run_as_a_child_would(&mut command);
+        }
+        let output = command
             .env("FUMEHOOD_CANARY", "leaked")
             .current_dir(&stage.root)
             .stdin(Stdio::from(leaked))
@@ -145,12 +177,18 @@ impl Prover<'_> {
 
     /// The profile of a run inside.
     pub(crate) fn profile(&self, stage: &Stage) -> ProfileBuilder {
-        let arguments = stage.inside(self.attack.name).to_arguments();
+        let scene = stage.inside(self.attack.name, self.program);
+        let arguments = scene.to_arguments();
         let wall = Duration::from_millis(self.attack.wall_millis);
-        let profile = Profile::builder("/payload", LIMITS, wall)
-            .grant(self.program, "/payload", Access::Read)
-            .grant(stage.root.join("read"), "/granted", Access::Read)
-            .grant(stage.root.join("write"), "/work", Access::Write)
+        let mut profile = Profile::builder(scene.path("program"), LIMITS, wall);
+        if !in_place::is_of_the_system(&scene.path("program")) {
+            profile = profile.grant(self.program, scene.path("program"), Access::Read);
+        }
+        if !(self.is_in_place() && rustix::process::geteuid().is_root()) {
+            profile = profile.grant(stage.root.join("write"), scene.path("write"), Access::Write);
+        }
+        let profile = profile
+            .grant(stage.root.join("read"), scene.path("read"), Access::Read)
             .variable("DECLARED", "1")
             .floor(self.sandbox.enforcement().level())
             .grace(Duration::from_millis(200))

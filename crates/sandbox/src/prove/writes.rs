@@ -1,6 +1,6 @@
 //! Writing what was not granted for writing, and leaving what hurts later.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +9,6 @@ use rustix::io::Errno;
 
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, all, any};
-use crate::Level;
 
 #[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -24,6 +23,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             },
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "change-a-granted-folder",
@@ -32,6 +32,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             change_folder,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "change-metadata",
@@ -40,7 +41,58 @@ pub(crate) fn attacks() -> Vec<Attack> {
             change_metadata,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
+        Attack::new(
+            "change-mode-of-a-host-file",
+            "changes the mode of a file that nobody granted",
+            LANDLOCK_GAP,
+            |scene| {
+                let mode = Mode::from_raw_mode(0o666);
+                let secret = scene.path("secret");
+                Ok(rustix::fs::chmodat(CWD, secret, mode, AtFlags::empty()).map(|()| "changed".to_owned())?)
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met(NO_METADATA),
+        Attack::new(
+            "touch-a-host-file",
+            "changes the times of a file that nobody granted",
+            LANDLOCK_GAP,
+            |scene| {
+                let times = Timestamps { last_access: LONG_AGO, last_modification: LONG_AGO };
+                let secret = scene.path("secret");
+                Ok(rustix::fs::utimensat(CWD, secret, &times, AtFlags::empty())
+                    .map(|()| "changed".to_owned())?)
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met(NO_METADATA),
+        Attack::new(
+            "move-a-host-file",
+            "renames, links, cuts and removes a file that nobody granted",
+            "general",
+            |scene| {
+                let secret = scene.path("secret");
+                let at = |name: &str| secret.with_file_name(name);
+                any([
+                    ("link", std::fs::hard_link(&secret, at("linked"))),
+                    (
+                        "cut",
+                        rustix::fs::open(&secret, OFlags::WRONLY | OFlags::TRUNC, Mode::empty())
+                            .map(drop)
+                            .map_err(Into::into),
+                    ),
+                    ("rename", std::fs::rename(&secret, at("renamed"))),
+                    ("remove", std::fs::remove_file(at("renamed"))),
+                ])
+            },
+        )
+        .leaves_traces()
+        .at_every_level()
+        .met("the new root holds nothing of the host but what is granted; Landlock"),
         Attack::new(
             "write-to-a-program",
             "writes to its own program, the launcher's and a granted one",
@@ -48,6 +100,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             write_programs,
         )
         .leaves_traces()
+        .at_every_level()
         .met("read-only mounts; the launcher is not reachable by /proc/1/exe"),
         Attack::new(
             "write-to-the-system",
@@ -56,6 +109,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             write_system,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
         Attack::new(
             "hard-link-out",
@@ -64,6 +118,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             hard_link,
         )
         .leaves_traces()
+        .writes()
+        .at_every_level()
         .met("links do not cross mounts"),
         Attack::new(
             "setuid-file",
@@ -72,9 +128,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
             setuid_file,
         )
         .leaves_traces()
+        .writes()
+        .at_every_level()
         .met("no call that sets a mode may have the setuid or setgid bit in it"),
         Attack::new("device-file", "leaves a device in a writable folder", "general, mknod", device_file)
             .leaves_traces()
+            .writes()
+            .at_every_level()
             .met("the filter lets no device be made; Landlock; nodev mounts"),
         Attack::new(
             "attributes",
@@ -83,6 +143,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             attributes,
         )
         .may_be_missing()
+        .writes()
+        .at_every_level()
         .met("the filter has no call that sets attributes"),
         Attack::new(
             "lease-a-granted-file",
@@ -90,6 +152,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general, F_SETLEASE",
             lease,
         )
+        .at_every_level()
         .met("the filter lets nobody take a lease"),
         Attack::new(
             "run-what-it-wrote",
@@ -98,6 +161,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
             run_written,
         )
         .may_be_missing()
+        .writes()
+        .at_every_level()
         .met("writable mounts are noexec"),
         Attack::new(
             "loader-runs-what-it-wrote",
@@ -113,9 +178,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
             "general, memfd_create",
             run_from_memory,
         )
+        .at_every_level()
         .met("the filter has no memfd_create"),
         Attack::new("write-to-proc", "changes its own entries of /proc", "CVE-2025-52881 (runc)", write_proc)
-            .promised_from(Level::Full)
+            .with_landlock()
             .met("Landlock grants no writing there"),
         Attack::new(
             "open-for-writing",
@@ -124,6 +190,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             open_flags,
         )
         .leaves_traces()
+        .at_every_level()
         .met(READ_ONLY),
     ]
 }
@@ -140,10 +207,7 @@ fn change_folder(scene: &Scene) -> Answer {
 
 fn change_metadata(scene: &Scene) -> Answer {
     let file = scene.path("read").join("file");
-    let times = Timestamps {
-        last_access: Timespec { tv_sec: 1, tv_nsec: 0 },
-        last_modification: Timespec { tv_sec: 1, tv_nsec: 0 },
-    };
+    let times = Timestamps { last_access: LONG_AGO, last_modification: LONG_AGO };
     let truncate = || -> Result<(), Errno> {
         let file = rustix::fs::open(&file, OFlags::WRONLY | OFlags::TRUNC, Mode::empty())?;
         rustix::fs::ftruncate(&file, 1)
@@ -249,9 +313,10 @@ fn lease(scene: &Scene) -> Answer {
 /// Writes a small program to a place.
 fn written(place: &Path) -> Result<PathBuf, Refusal> {
     let path = place.join("fair-program");
-    std::fs::copy("/bin/true", &path)?;
-    // A copy has the mode of its original; a place may have it already.
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    // Made with its mode: it could not be changed everywhere.
+    let mut file =
+        std::fs::File::options().write(true).create(true).truncate(true).mode(0o755).open(&path)?;
+    std::io::Write::write_all(&mut file, &std::fs::read("/bin/true")?)?;
     Ok(path)
 }
 
@@ -312,5 +377,7 @@ fn open_flags(scene: &Scene) -> Answer {
     }))
 }
 
+const LONG_AGO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const NO_METADATA: &str = "the new root holds nothing of the host but what is granted; without one, the filter has no call that changes modes, owners or times";
 const READ_ONLY: &str = "read-only mounts; Landlock";
 const LANDLOCK_GAP: &str = "general: what Landlock does not govern";

@@ -37,13 +37,17 @@ pub(super) const CHECKED: &[(c_long, &[Check])] = &[
 ];
 
 /// Without namespaces the host's files and processes are in sight, and what is not opened Landlock does not judge. So
-/// nothing changes what a file is like.
+/// nothing changes what a file is like, and nothing waits for what others do with it.
 pub(super) const DENIED_WITHOUT_NAMESPACES: &[c_long] = &[
     SYS_fchmod,
     SYS_fchmodat,
     SYS_fchown,
     SYS_fchownat,
     SYS_utimensat,
+    SYS_inotify_init1,
+    SYS_inotify_add_watch,
+    #[cfg(target_arch = "x86_64")]
+    SYS_inotify_init,
     #[cfg(target_arch = "x86_64")]
     SYS_chmod,
     #[cfg(target_arch = "x86_64")]
@@ -60,6 +64,8 @@ pub(super) const DENIED_WITHOUT_NAMESPACES: &[c_long] = &[
 
 /// And nothing changes how another process runs.
 pub(super) const CHECKED_WITHOUT_NAMESPACES: &[(c_long, &[Check])] = &[
+    // Who owns a descriptor is sent signals; Landlock judges that too.
+    (SYS_fcntl, &[NotOneOf { argument: 1, values: &[SET_LEASE, SET_OWNER, SET_OWNER_EX] }]),
     (SYS_prlimit64, &[OneOf { argument: 0, values: OWN }]),
     (SYS_setpriority, &[OneOf { argument: 0, values: &[PRIO_PROCESS] }, OneOf { argument: 1, values: OWN }]),
     (SYS_sched_setaffinity, &[OneOf { argument: 0, values: OWN }]),
@@ -80,6 +86,8 @@ const LOCAL: u32 = 1;
 /// In the numbers of datagram and raw sockets, not in those of streams and sequences of packets.
 const DATAGRAM_BIT: u32 = 2;
 const SET_LEASE: u32 = 1024;
+const SET_OWNER: u32 = 8;
+const SET_OWNER_EX: u32 = 15;
 /// Memory that is shared and nobody's file is counted by no limit. So is a stack's, which may be given any size.
 const SHARED_AND_ANONYMOUS: u32 = 0x21;
 const GROWS_DOWN: u32 = 0x100;

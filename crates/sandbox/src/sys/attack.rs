@@ -83,6 +83,20 @@ pub(crate) fn lease(file: impl AsFd) -> Result<(), Errno> {
     check(c_long::from(result)).map(drop)
 }
 
+/// Has `process` killed when something can be read.
+pub(crate) fn signal_owner(file: impl AsFd, process: rustix::process::Pid) -> Result<(), Errno> {
+    let file = file.as_fd().as_raw_fd();
+    let settings = [
+        (libc::F_SETOWN, process.as_raw_nonzero().get()),
+        (SET_SIGNAL, libc::SIGKILL),
+        (libc::F_SETFL, libc::O_ASYNC),
+    ];
+    settings.into_iter().try_for_each(|(command, value)| {
+        // SAFETY: fcntl(2) with these commands takes a descriptor and an integer.
+        check(c_long::from(unsafe { libc::fcntl(file, command, value) })).map(drop)
+    })
+}
+
 /// Maps `bytes` of new memory and keeps them from being paged out.
 pub(crate) fn lock_memory(bytes: usize) -> Result<(), Errno> {
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -115,6 +129,8 @@ pub(crate) fn survive_signal(signal: i32) {
     unsafe { libc::signal(signal, handler as libc::sighandler_t) };
 }
 
+/// `F_SETSIG`.
+const SET_SIGNAL: libc::c_int = 10;
 const NOT_A_DESCRIPTOR: c_long = -1;
 const NULL: c_long = 0;
 const BAD: c_long = 0x7fff_ffff;

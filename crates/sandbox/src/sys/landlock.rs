@@ -1,5 +1,6 @@
 //! Landlock's three calls.
 
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use rustix::io::Errno;
@@ -64,31 +65,32 @@ pub(crate) fn restrict_self(ruleset: impl AsFd) -> Result<(), Errno> {
         .map(drop)
 }
 
-/// Proof that a signal to everybody reaches the processes of one run and nobody else. There is no other way to get one
-/// than to be in such a domain, and to have seen that it holds.
+/// Proof that a signal to everybody reaches the processes of one run and nobody else.
+///
+/// There is no other way to get one than to enter such a domain, which nobody can leave, and to have seen that it took
+/// somebody out of reach. It stays with the thread that entered.
 pub(crate) struct SignalDomain {
-    outsider: Pid,
+    _of_this_thread: PhantomData<*const ()>,
 }
 
 impl SignalDomain {
-    /// Enters a domain of its own. `outsider` is somebody outside whom a signal would reach otherwise.
+    /// Enters a domain of its own. `outsider` is somebody outside whom a signal of this process reaches now.
     pub(crate) fn enter(handled: Handled, size: usize, outsider: Pid) -> Result<Self, Errno> {
+        // Who could not be reached before, for another reason, would show nothing.
+        rustix::process::test_kill_process(outsider)?;
         restrict_self(create(handled, size)?)?;
-        let domain = Self { outsider };
-        if domain.holds() { Ok(domain) } else { Err(Errno::NOTSUP) }
-    }
-
-    /// Kills every process of the domain but the caller.
-    pub(crate) fn kill_everybody(&self) {
-        if self.holds() {
-            // SAFETY: kill(2) takes integers.
-            unsafe { libc::kill(-1, libc::SIGKILL) };
+        match rustix::process::test_kill_process(outsider) {
+            Err(Errno::PERM) => Ok(Self { _of_this_thread: PhantomData }),
+            Ok(()) => Err(Errno::NOTSUP),
+            Err(errno) => Err(errno),
         }
     }
 
-    fn holds(&self) -> bool {
-        // Whoever has ended, or whose number is another's by now, is still outside.
-        matches!(rustix::process::test_kill_process(self.outsider), Err(Errno::PERM | Errno::SRCH))
+    /// Kills every process of the domain but the caller.
+    #[expect(clippy::unused_self, reason = "it is the proof")]
+    pub(crate) fn kill_everybody(&self) {
+        // SAFETY: kill(2) takes integers.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
     }
 }
 

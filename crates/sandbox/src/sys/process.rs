@@ -121,6 +121,13 @@ pub(crate) fn wait_for_signal(set: &SignalSet) -> Result<i32, Errno> {
     check(libc::c_long::from(signal)).map(|_| signal)
 }
 
+/// Takes one of the signals in `set`, which the caller has blocked, if one has come.
+pub(crate) fn has_signal(set: &SignalSet) -> bool {
+    let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointers are to live values of the right type or null, which sigtimedwait(2) allows.
+    unsafe { libc::sigtimedwait(&raw const set.0, std::ptr::null_mut(), &raw const now) > 0 }
+}
+
 /// A set of signals.
 pub(crate) struct SignalSet(libc::sigset_t);
 

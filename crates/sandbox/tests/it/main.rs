@@ -66,6 +66,8 @@ mod attack {
         root_of_a_process
         list_the_root
         read_host_settings
+        read_kernel_files
+        watch_a_host_folder
         device_nodes
         kernel_files
         shared_memory_of_the_host
@@ -74,6 +76,9 @@ mod attack {
         write_a_granted_file
         change_a_granted_folder
         change_metadata
+        change_mode_of_a_host_file
+        touch_a_host_file
+        move_a_host_file
         write_to_a_program
         write_to_the_system
         hard_link_out
@@ -90,6 +95,10 @@ mod attack {
         signal_by_descriptor
         signal_everybody
         slow_a_host_process
+        pin_a_host_process
+        signal_by_file_owner
+        kill_its_init
+        read_a_host_process
         see_host_processes
         environment_of_others
         inherited_environment
