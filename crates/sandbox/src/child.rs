@@ -148,7 +148,7 @@ pub(crate) fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Fai
     // Not before: at the lowest limit of open files the steps above could open none.
     limit(request.limits, *others)?;
     if request.program.is_empty() {
-        try_process_limit().map_err(at(Step::ProcessLimit))?;
+        try_process_limit(*others).map_err(at(Step::ProcessLimit))?;
     }
     for (number, fd) in standard.iter().enumerate() {
         put_at(fd, number).map_err(at(Step::Descriptors))?;
@@ -194,9 +194,9 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
 }
 
 /// The kernel holds its own root to no number of processes, in whatever user namespace it hides.
-fn try_process_limit() -> Result<(), Errno> {
-    // Without a namespace of its own a few others may have come and gone since they were counted.
-    for _ in 0..crate::profile::PROBE_PROCESSES + UNCOUNTED {
+fn try_process_limit(others: u64) -> Result<(), Errno> {
+    // Without a namespace of its own all the others may have gone since they were counted.
+    for _ in 0..=crate::profile::PROBE_PROCESSES + others {
         match process::clone(Namespaces::NONE) {
             // Counted until it is collected, which it never is.
             Ok(Clone::Child) => process::exit(0),
@@ -338,7 +338,6 @@ pub(crate) fn send(to: &OwnedFd, record: Record) {
 /// The user and group that the program sees itself as.
 pub(crate) const INSIDE_ID: u32 = 1000;
 pub(crate) const SETUP_FAILED: i32 = 125;
-const UNCOUNTED: u64 = 16;
 const CAPABILITIES_MAX: u32 = 64;
 const STACK_BYTES: u64 = 8 << 20;
 const ADDRESSES_PER_BYTE: u64 = 512;
