@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -20,10 +20,31 @@ use crate::profile::Profile;
 use crate::socket;
 use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
 
-/// A launcher process, alive as long as this value.
+/// What confines programs on this machine, tried once for each process and remembered.
+///
+/// Starts a launcher and lets go of it; who runs something starts a [`Sandbox`], which knows it by itself. A refusal is
+/// not remembered: it may have been a moment's.
+///
+/// # Authority
+/// As [`Sandbox::start`].
+///
+/// # Errors
+/// As [`Sandbox::start`].
+pub fn probe() -> Result<&'static Enforcement, SandboxError> {
+    static KNOWN: OnceLock<Enforcement> = OnceLock::new();
+    match KNOWN.get() {
+        Some(known) => Ok(known),
+        None => Sandbox::start().map(|sandbox| KNOWN.get_or_init(|| sandbox.enforcement.clone())),
+    }
+}
+
+/// A launcher process, alive as long as this value, and what it takes to start programs with it.
+///
+/// It can be shared by threads. Dropping it ends all that it started, within two seconds at most.
 ///
 /// # Authority
 /// Starts processes, each confined as its [`Profile`] says. Opens only what profiles grant and the system's programs.
+/// Executes this program again, or the helper that was named.
 #[derive(Debug)]
 pub struct Sandbox {
     /// Opens what is granted.
@@ -70,18 +91,26 @@ pub enum SandboxError {
 
 impl Sandbox {
     /// Starts a launcher by executing this very program again, which must call
-    /// [`helper::dispatch`](crate::helper::dispatch) first thing in `main`.
+    /// [`helper::dispatch`](crate::helper::dispatch) first thing in `main`, and tries it with a child that executes
+    /// nothing. Half a second without an answer from a machine that has a processor to spare is a refusal.
+    ///
+    /// # Authority
+    /// Starts processes that see and change nothing.
     ///
     /// # Errors
-    /// [`SandboxError::Launcher`].
+    /// [`SandboxError::Launcher`], [`SandboxError::Unavailable`] where no level can be had, [`SandboxError::NoAnswer`],
+    /// [`SandboxError::LauncherGone`] if the program does not call `dispatch`, [`SandboxError::Host`].
     pub fn start() -> Result<Self, SandboxError> {
         Self::start_with(Path::new("/proc/self/exe"))
     }
 
     /// Starts a launcher from another program that calls [`helper::dispatch`](crate::helper::dispatch).
     ///
+    /// # Authority
+    /// As [`start`](Self::start), and executes `helper`.
+    ///
     /// # Errors
-    /// [`SandboxError::Launcher`].
+    /// As [`start`](Self::start).
     pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
         match Self::start_kind(helper, Kind::Namespaces) {
             Err(SandboxError::Unavailable(obstacle)) => {
@@ -151,10 +180,14 @@ impl Sandbox {
     }
 
     /// Starts a program and returns when it runs. Standard input is empty unless bytes are written to
-    /// [`Confined::take_input`].
+    /// [`Confined::take_input`]. The deadline begins here and is kept by [`Confined::wait`].
+    ///
+    /// # Authority
+    /// What the profile grants, and nothing else, for the program and all that it starts.
     ///
     /// # Errors
-    /// [`SandboxError`]; nothing runs then.
+    /// [`SandboxError`]; nothing runs then, and nothing of it is left. [`SandboxError::SetUp`] names the step; that the
+    /// program itself failed is no error but an [`Outcome`](crate::Outcome).
     pub fn spawn(&self, profile: &Profile) -> Result<Confined, SandboxError> {
         if self.enforcement.level() < profile.floor {
             return Err(SandboxError::BelowFloor { level: self.enforcement.level(), floor: profile.floor });
