@@ -62,17 +62,16 @@ impl Enforcement {
     pub(crate) fn of(hello: Hello, kind: Kind) -> Self {
         // Below version 3 a file could be cut short where it may not be written.
         let has_landlock = hello.landlock_abi >= LANDLOCK_MIN;
+        let memory = if hello.has_groups { MEMORY_WITH_GROUPS } else { MEMORY };
         let (level, axes) = match kind {
-            Kind::Kernel => (Level::Kernel, kernel(hello.is_root)),
-            Kind::Namespaces => {
-                (if has_landlock { Level::Full } else { Level::Namespaces }, namespaces(has_landlock))
-            }
+            Kind::Kernel => (Level::Kernel, kernel(hello.is_root, memory)),
+            Kind::Namespaces if has_landlock => (Level::Full, namespaces(true, memory)),
+            Kind::Namespaces => (Level::Namespaces, namespaces(false, memory)),
         };
         let missing = Obstacle { step: Step::Landlock, errno: libc::ENOSYS };
-        let has_groups = hello.has_groups;
         Self {
             level,
-            has_groups,
+            has_groups: hello.has_groups,
             is_root: hello.is_root,
             obstacle: (level == Level::Namespaces).then_some(missing),
             axes,
@@ -192,7 +191,7 @@ impl fmt::Display for Level {
     }
 }
 
-fn namespaces(has_landlock: bool) -> [Axis; 10] {
+fn namespaces(has_landlock: bool, memory: &'static str) -> [Axis; 10] {
     let pick = |with: &'static str, without: &'static str| if has_landlock { with } else { without };
     let files =
         pick("mount namespace with a root of its own; Landlock", "mount namespace with a root of its own");
@@ -207,14 +206,14 @@ fn namespaces(has_landlock: bool) -> [Axis; 10] {
         axis("processes", State::Enforced, "PID namespace: none is seen, and none survives the first"),
         axis("signals", State::Enforced, "PID namespace"),
         axis("syscalls", State::Enforced, FILTER),
-        axis("memory", State::Partly, MEMORY),
+        axis("memory", State::Partly, memory),
         axis("pids", State::Enforced, "process limit of its own user namespace"),
         axis("cpu", State::Partly, CPU),
         axis("environment", State::Enforced, ENVIRONMENT),
     ]
 }
 
-fn kernel(is_root: bool) -> [Axis; 10] {
+fn kernel(is_root: bool, memory: &'static str) -> [Axis; 10] {
     let pids = if is_root {
         "process limit of a user of its own, on top of the runs there are when it starts"
     } else {
@@ -239,7 +238,7 @@ fn kernel(is_root: bool) -> [Axis; 10] {
         ),
         axis("signals", State::Enforced, "Landlock domain"),
         axis("syscalls", State::Enforced, FILTER),
-        axis("memory", State::Partly, MEMORY),
+        axis("memory", State::Partly, memory),
         axis("pids", State::Partly, pids),
         axis("cpu", State::Partly, CPU),
         axis("environment", State::Enforced, ENVIRONMENT),
@@ -252,6 +251,7 @@ fn axis(name: &'static str, state: State, mechanism: &'static str) -> Axis {
 
 const FILTER: &str = "seccomp list of allowed calls";
 const MEMORY: &str = "data limit of each process; together up to that times the process limit";
+const MEMORY_WITH_GROUPS: &str = "data limit of each process; together up to that times the process limit, or by a control group where the profile limits the total";
 const CPU: &str = "processor time of each process, and the deadline for all";
 const ENVIRONMENT: &str = "built from nothing";
 /// The first version of Landlock that counts as a second opinion.
