@@ -5,7 +5,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 /// Where groups can be made, and those that were.
@@ -34,24 +34,42 @@ enum SwapLimit {
 }
 
 impl Groups {
-    /// Finds where this process may make groups, by making one.
+    /// Finds where this process may make groups, by making one. Removes what launchers left that were killed.
     pub(crate) fn find() -> Option<Self> {
         let (parent, files) = own_group()?;
-        let mut groups = Self { parent, files, made: 0, names: Vec::new() };
+        let names = left_behind(&parent).unwrap_or_default();
+        let mut groups = Self { parent, files, made: 0, names };
+        groups.sweep();
+        groups.names.clear();
         // By doing: a folder that can be made says nothing about its limit.
         groups.make(PROBE_BYTES).ok()?;
         groups.sweep();
         groups.names.is_empty().then_some(groups)
     }
 
-    /// Makes a group with this limit. Whoever writes `0` to what is returned joins it.
+    /// Makes a group with this limit. Whoever writes `0` to what is returned joins it. It is kept at least until every
+    /// copy of that is closed.
     pub(crate) fn make(&mut self, bytes: u64) -> Result<OwnedFd, Errno> {
         self.sweep();
+        for _ in 0..NAMES_TRIED {
+            match self.make_next(bytes) {
+                // Somebody else's of the same number, or somebody swept it before it was locked.
+                Err(Errno::EXIST | Errno::NOENT) => {}
+                made => return made,
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    fn make_next(&mut self, bytes: u64) -> Result<OwnedFd, Errno> {
         self.made += 1;
-        let name = format!("fumehood-{}-{}", rustix::process::getpid().as_raw_nonzero(), self.made);
+        let name = format!("{PREFIX}{}-{}", rustix::process::getpid().as_raw_nonzero(), self.made);
         let path = self.parent.join(&name);
         rustix::fs::mkdir(&path, Mode::from_raw_mode(0o755))?;
         self.names.push(name);
+        let joining = members(&path)?;
+        // Whoever holds this may still join.
+        flock(&joining, FlockOperation::NonBlockingLockExclusive)?;
         let bytes = bytes.to_string();
         set(&path, self.files.limit, &bytes)?;
         let (swap, limit) = self.files.swap;
@@ -62,18 +80,37 @@ impl Groups {
         if let Some(together) = self.files.together {
             set(&path, together, "1")?;
         }
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        rustix::fs::open(path.join("cgroup.procs"), flags, Mode::empty())
+        Ok(joining)
     }
 
-    /// Removes the groups that nobody is in any more.
+    /// Removes the groups that nobody is in and nobody will join.
     pub(crate) fn sweep(&mut self) {
         let parent = &self.parent;
         self.names.retain(|name| {
-            let removed = rustix::fs::unlinkat(CWD, parent.join(name), AtFlags::REMOVEDIR);
+            let path = parent.join(name);
+            let removed = members(&path)
+                .and_then(|members| flock(members, FlockOperation::NonBlockingLockExclusive))
+                // Refused by the kernel while somebody is in it.
+                .and_then(|()| rustix::fs::unlinkat(CWD, &path, AtFlags::REMOVEDIR));
             !matches!(removed, Ok(()) | Err(Errno::NOENT))
         });
     }
+}
+
+/// The groups of any launcher.
+fn left_behind(parent: &Path) -> Result<Vec<String>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(parent, flags, Mode::empty())?;
+    let names = rustix::fs::Dir::read_from(&folder)?.filter_map(|entry| {
+        let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
+        name.starts_with(PREFIX).then_some(name)
+    });
+    Ok(names.take(LEFT_BEHIND_MAX).collect())
+}
+
+/// Who is in a group.
+fn members(group: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(group.join("cgroup.procs"), OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Joins a group, for good.
@@ -144,10 +181,45 @@ const NEW: Files = Files {
 };
 const PROBE_BYTES: u64 = 64 << 20;
 const TABLE_BYTES_MAX: usize = 4 << 20;
+/// How the names of all groups begin.
+const PREFIX: &str = "fumehood-";
+const NAMES_TRIED: usize = 1000;
+const LEFT_BEHIND_MAX: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where no groups can be made there is nothing to test.
+    #[test]
+    fn a_group_stays_while_somebody_may_join_it() {
+        let Some(mut groups) = Groups::find() else { return };
+        let joining = groups.make(PROBE_BYTES).unwrap();
+        let copy = joining.try_clone().unwrap();
+        drop(joining);
+        groups.sweep();
+        assert_eq!(groups.names.len(), 1, "one copy is left");
+        drop(copy);
+        groups.sweep();
+        assert_eq!(groups.names, Vec::<String>::new());
+    }
+
+    #[test]
+    fn groups_of_a_launcher_that_was_killed_are_in_nobodys_way_and_removed() {
+        let Some(mut groups) = Groups::find() else { return };
+        let joining = groups.make(PROBE_BYTES).unwrap();
+        let (made, parent, files) = (groups.made, groups.parent.clone(), groups.files);
+        let left = parent.join(groups.names.last().unwrap());
+        drop(groups);
+        // Of the same number as a launcher of another PID namespace, or of an earlier time.
+        let mut others = Groups { parent, files, made: made - 1, names: Vec::new() };
+        drop(others.make(PROBE_BYTES).unwrap());
+        others.sweep();
+        assert!(left.exists(), "somebody may still join it");
+        drop(joining);
+        drop(Groups::find());
+        assert!(!left.exists());
+    }
 
     #[test]
     fn a_group_is_found_below_its_mount() {

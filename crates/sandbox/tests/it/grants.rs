@@ -301,3 +301,23 @@ fn has_group_of_ours(place: &Path) -> bool {
         is_left || (entry.path().is_dir() && has_group_of_ours(&entry.path()))
     })
 }
+
+#[test]
+fn totals_of_many_runs_at_once_are_each_their_own() {
+    let sandbox = sandbox();
+    let profile = shell("true").memory_total(64 << 20).build().expect("consistent");
+    if let Err(SandboxError::NoMemoryTotal) = sandbox.spawn(&profile) {
+        return;
+    }
+    // A group that nobody has joined yet is nobody's to remove.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    let run = sandbox.spawn(&profile).and_then(|run| run.wait(&|| false));
+                    assert_eq!(run.expect("it runs").exit, Some(Exit::Code(0)));
+                }
+            });
+        }
+    });
+}
