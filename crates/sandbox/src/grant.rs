@@ -95,7 +95,7 @@ impl Opener<'_> {
 
     fn tree(&self, file: &OwnedFd, attributes: u64) -> Result<OwnedFd, Failure> {
         let mount = mount::copy_of(file).map_err(|errno| (Step::OpenGrant, errno))?;
-        mount::set(&mount, attributes, true).map_err(|errno| (Step::OpenGrant, errno))?;
+        mount::set_alone(&mount, attributes).map_err(|errno| (Step::OpenGrant, errno))?;
         if let Some(id_map) = self.id_map {
             let attributes =
                 MountAttributes { set: 0, propagation: 0, id_map: Some(id_map.as_fd()), recursive: true };

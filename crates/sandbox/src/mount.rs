@@ -29,6 +29,13 @@ pub(crate) fn set(mount: impl AsFd, attributes: u64, recursive: bool) -> Result<
     set_attributes(mount, MountAttributes { set: attributes, propagation: 0, id_map: None, recursive })
 }
 
+/// Changes attributes of a mount and of those below, and cuts them off from the mounts that they are copies of: what is
+/// mounted there later would show here, with attributes of its own.
+pub(crate) fn set_alone(mount: impl AsFd, attributes: u64) -> Result<(), Errno> {
+    let (propagation, recursive) = (libc::MS_PRIVATE, true);
+    set_attributes(mount, MountAttributes { set: attributes, propagation, id_map: None, recursive })
+}
+
 /// Keeps what is mounted below from showing elsewhere, and the other way round.
 pub(crate) fn make_private(path: &str) -> Result<(), Errno> {
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;

@@ -302,6 +302,48 @@ fn has_group_of_ours(place: &Path) -> bool {
     })
 }
 
+/// On most machines what is mounted somewhere shows wherever that place is mounted too, with no attribute of ours.
+#[test]
+fn what_the_host_mounts_during_a_run_does_not_show_in_it() {
+    // Mounts of its own, which are gone with it.
+    let place = folder();
+    fs::create_dir(place.path().join("sub")).expect("made");
+    let mut unshare = std::process::Command::new("unshare");
+    if rustix_uid() != 0 {
+        unshare.args(["--user", "--map-root-user"]);
+    }
+    let script = "mount --bind \"$1\" \"$1\" && mount --make-shared \"$1\" && \
+                  exec \"$0\" --exact grants::mounts_below_a_grant --ignored --nocapture";
+    let output = unshare
+        .args(["--mount", "sh", "-c", script])
+        .args([std::env::current_exe().expect("a program").as_path(), place.path()])
+        .env(FOLDER, place.path())
+        .output()
+        .expect("unshare is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+}
+
+#[test]
+#[ignore = "the other half of the one above"]
+fn mounts_below_a_grant() {
+    let place = std::path::PathBuf::from(std::env::var_os(FOLDER).expect("started by the other half"));
+    let sandbox = sandbox();
+    let script = "cat /in/sub/secret; echo x > /tmp/in/sub/left; grep -c -E ' (shared|master):' /proc/self/mountinfo; \
+                  read wait; cat /in/sub/secret; echo x > /tmp/in/sub/left; echo end";
+    let profile = shell(script).grant(&place, "/in", Access::Read).grant(&place, "/tmp/in", Access::Read);
+    let mut run = sandbox.spawn(&profile.build().expect("consistent")).expect("it runs");
+    let tmpfs = ["-t", "tmpfs", "-o", "mode=777", "none"];
+    let mount = std::process::Command::new("mount").args(tmpfs).arg(place.join("sub")).status();
+    assert!(mount.expect("mount is there").success());
+    fs::write(place.join("sub/secret"), "secret\n").expect("written");
+    drop(run.take_input());
+    let outcome = run.wait(&|| false).expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&outcome.output.bytes), "0\nend\n");
+    assert!(!place.join("sub/left").exists());
+}
+
+const FOLDER: &str = "FUMEHOOD_TEST_FOLDER";
+
 #[test]
 fn totals_of_many_runs_at_once_are_each_their_own() {
     let sandbox = sandbox();
