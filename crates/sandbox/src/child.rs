@@ -180,6 +180,7 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
         (Resource::Rtprio, 0, Step::Limits),
         (Resource::Memlock, 0, Step::Limits),
         (Resource::Msgqueue, 0, Step::Limits),
+        (Resource::Sigpending, QUEUED_SIGNALS, Step::Limits),
         (Resource::Stack, STACK_BYTES, Step::Limits),
         (Resource::Fsize, limits.file_bytes, Step::FileLimit),
         (Resource::Nofile, limits.open_files, Step::OpenFilesLimit),
@@ -339,5 +340,7 @@ pub(crate) fn send(to: &OwnedFd, record: Record) {
 pub(crate) const INSIDE_ID: u32 = 1000;
 pub(crate) const SETUP_FAILED: i32 = 125;
 const CAPABILITIES_MAX: u32 = 64;
+/// Counted for the user, who has timers of his own: each takes one.
+const QUEUED_SIGNALS: u64 = 1024;
 const STACK_BYTES: u64 = 8 << 20;
 const ADDRESSES_PER_BYTE: u64 = 512;

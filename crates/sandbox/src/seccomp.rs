@@ -361,6 +361,29 @@ mod tests {
     }
 
     #[test]
+    fn files_take_no_more_than_they_are_large() {
+        const DENY: u32 = libc::SECCOMP_RET_ERRNO | 1;
+        let allocate =
+            |mode: i32| call(libc::SYS_fallocate, [3, u64::try_from(mode).unwrap(), 0, 4096, 0, 0]);
+        let (keep, punch) = (libc::FALLOC_FL_KEEP_SIZE, libc::FALLOC_FL_PUNCH_HOLE);
+        assert_eq!([0, keep | punch].map(allocate), [libc::SECCOMP_RET_ALLOW; 2]);
+        let others = [keep, libc::FALLOC_FL_ZERO_RANGE | keep, libc::FALLOC_FL_INSERT_RANGE];
+        assert_eq!(others.map(allocate), [DENY; 3]);
+    }
+
+    #[test]
+    fn nobody_is_told_what_others_read() {
+        const DENY: u32 = libc::SECCOMP_RET_ERRNO | 1;
+        let watch = |mask: u32| call(libc::SYS_inotify_add_watch, [3, 0, mask.into(), 0, 0, 0]);
+        for mask in [libc::IN_ACCESS, libc::IN_OPEN, libc::IN_CLOSE_NOWRITE, libc::IN_ALL_EVENTS] {
+            assert_eq!([watch(mask), watch(mask | libc::IN_MODIFY)], [DENY; 2]);
+        }
+        for mask in [libc::IN_MODIFY | libc::IN_CREATE, libc::IN_CLOSE_WRITE | libc::IN_MOVE] {
+            assert_eq!(watch(mask), libc::SECCOMP_RET_ALLOW);
+        }
+    }
+
+    #[test]
     fn pairs_are_local_streams() {
         const DENY: u32 = libc::SECCOMP_RET_ERRNO | 1;
         let pair = |family: i32, kind: i32| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 
 use super::Attack;
-use super::scene::{Answer, Refusal, Scene, any, found};
+use super::scene::{Answer, Refusal, Scene, all, any, found};
 use super::stage::SECRET;
 
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -107,11 +107,19 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 use rustix::fs::inotify;
                 let folder = scene.path("secret").with_file_name("");
                 let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
-                Ok(inotify::add_watch(watch, folder, inotify::WatchFlags::ALL_EVENTS).map(|_| "watches".to_owned())?)
+                Ok(inotify::add_watch(watch, folder, inotify::WatchFlags::CREATE).map(|_| "watches".to_owned())?)
             },
         )
         .at_every_level()
         .met("the new root holds nothing of the host but what is granted; without one, the filter lets nobody watch"),
+        Attack::new(
+            "watch-what-is-started",
+            "is told which programs of the machine others start, and which of its files they read",
+            "general, inotify, dnotify",
+            watch_what_is_started,
+        )
+        .at_every_level()
+        .met("the filter lets nobody ask to be told of reading"),
         Attack::new("device-nodes", "looks for devices", "CVE-2025-52565 (runc)", devices)
             .at_every_level()
             .met("/dev holds null, zero, full, random and urandom, and nothing else"),
@@ -261,6 +269,27 @@ fn devices(_: &Scene) -> Answer {
         }
     }
     found(&strange, "only the known devices are there")
+}
+
+fn watch_what_is_started(_: &Scene) -> Answer {
+    use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+    let asked = |flags| {
+        let watch = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        add_watch(watch, "/usr/bin", flags).map(drop)
+    };
+    let signals = || {
+        crate::sys::attack::ignore_signal(libc::SIGIO);
+        crate::sys::attack::watch_reading(std::fs::File::open("/usr/bin")?).map_err(std::io::Error::from)
+    };
+    all([
+        ("inotify, opened", asked(WatchFlags::OPEN).map_err(std::io::Error::from)),
+        ("inotify, read", asked(WatchFlags::ACCESS).map_err(std::io::Error::from)),
+        (
+            "inotify, closed",
+            asked(WatchFlags::CLOSE_NOWRITE | WatchFlags::MODIFY).map_err(std::io::Error::from),
+        ),
+        ("dnotify", signals()),
+    ])
 }
 
 fn kernel_files(_: &Scene) -> Answer {

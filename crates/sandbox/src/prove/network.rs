@@ -98,6 +98,19 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .leaves_traces()
         .at_every_level()
         .met(NO_SOCKET),
+        Attack::new(
+            "named-pipe-in-a-grant",
+            "writes to a service whose named pipe lies in a folder granted for reading",
+            "general: a read-only mount lets named pipes be written",
+            |scene| {
+                // For both, so that nobody needs to wait at the other end.
+                let both =
+                    std::fs::File::options().read(true).write(true).open(scene.path("read").join("pipe"));
+                Ok(both.map(|_| "opened for writing".to_owned())?)
+            },
+        )
+        .with_landlock()
+        .met("Landlock"),
         Attack::new("local-datagram", "sends to a socket in a granted folder", RO_SOCKET, |scene| {
             let socket = UnixDatagram::unbound()?;
             Ok(socket.send_to(b"canary", scene.path("read").join("datagram")).map(|_| "sent".to_owned())?)

@@ -50,6 +50,31 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .writes()
         .at_every_level()
         .met("limit of a file's size"),
+        Attack::new(
+            "reserved-file",
+            "reserves room behind a file's end, where no limit of its size looks",
+            "general, FALLOC_FL_KEEP_SIZE",
+            |scene| {
+                let file = std::fs::File::create(scene.path("write").join("fair-reserved"))?;
+                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, 8 << 20)?;
+                Ok("reserved 8 MiB".to_owned())
+            },
+        )
+        .may_be_missing()
+        .writes()
+        .at_every_level()
+        .met("the filter lets nobody reserve without making the file as large"),
+        Attack::new(
+            "queued-signals",
+            "takes all the signals that its user may have queued, which others need for their timers",
+            "general, RLIMIT_SIGPENDING",
+            |_| {
+                crate::sys::attack::queue_signals(QUEUED_SIGNALS)?;
+                Ok(format!("queued {QUEUED_SIGNALS}"))
+            },
+        )
+        .at_every_level()
+        .met("limit of queued signals"),
         Attack::new("open-files", "opens many files", "general", |_| {
             let count = 4 * LIMITS.open_files;
             let mut open = Vec::new();
@@ -181,6 +206,7 @@ fn raise_limits(_: &Scene) -> Answer {
         ("core", Resource::Core),
         ("priority", Resource::Nice),
         ("real time", Resource::Rtprio),
+        ("queued signals", Resource::Sigpending),
     ];
     let mut raised = Vec::new();
     for (name, resource) in resources {
@@ -218,5 +244,6 @@ fn flood(scene: &Scene, stream: &mut dyn std::io::Write) -> Answer {
 
 /// So many that as many others as a test machine runs may end meanwhile.
 const TOO_MANY: usize = 80;
+const QUEUED_SIGNALS: usize = 4096;
 const SIGXCPU: u8 = 24;
 const SIGXFSZ: u8 = 25;

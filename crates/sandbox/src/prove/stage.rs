@@ -54,6 +54,8 @@ impl Stage {
         write(&root.join("read/file"), "granted\n", 0o644)?;
         write(&root.join("read/tool"), "#!/bin/sh\n", 0o755)?;
         std::os::unix::fs::symlink(root.join("secret"), root.join("read/link"))?;
+        let pipe = root.join("read/pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, 0o666.into(), 0)?;
         let shared = Path::new(SHARED_MEMORY).join(&marker);
         if Path::new(SHARED_MEMORY).is_dir() {
             write(&shared, SECRET, 0o600)?;

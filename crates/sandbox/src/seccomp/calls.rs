@@ -37,7 +37,6 @@ pub(super) const ALLOWED: &[c_long] = &[
     SYS_utimensat,
     SYS_truncate,
     SYS_ftruncate,
-    SYS_fallocate,
     SYS_fsync,
     SYS_fdatasync,
     SYS_sync_file_range,
@@ -77,7 +76,6 @@ pub(super) const ALLOWED: &[c_long] = &[
     SYS_timerfd_gettime,
     SYS_signalfd4,
     SYS_inotify_init1,
-    SYS_inotify_add_watch,
     SYS_inotify_rm_watch,
     // Memory. memfd_create is not here: what runs comes from the mounts.
     SYS_mprotect,
@@ -190,7 +188,6 @@ pub(super) const ALLOWED: &[c_long] = &[
     SYS_getsockname,
     SYS_getpeername,
     SYS_getsockopt,
-    SYS_setsockopt,
     #[cfg(target_arch = "x86_64")]
     SYS_stat,
     #[cfg(target_arch = "x86_64")]

@@ -14,8 +14,11 @@ pub(super) const CHECKED: &[(c_long, &[Check])] = &[
     (SYS_personality, &[OneOf { argument: 0, values: PERSONALITIES }]),
     // The one end of a pair of datagram sockets can send to any address.
     (SYS_socketpair, &[OneOf { argument: 0, values: &[LOCAL] }, NoneOf { argument: 1, bits: DATAGRAM_BIT }]),
-    // A lease makes the host wait for its own file.
-    (SYS_fcntl, &[NotOneOf { argument: 1, values: &[SET_LEASE] }]),
+    // A lease makes the host wait for its own file; the other tells what others read.
+    (SYS_fcntl, &[NotOneOf { argument: 1, values: &[SET_LEASE, NOTIFY] }]),
+    (SYS_inotify_add_watch, &[NoneOf { argument: 2, bits: TELLS_OF_READING }]),
+    (SYS_fallocate, &[OneOf { argument: 1, values: ALLOCATIONS }]),
+    (SYS_setsockopt, &[NotOneOf { argument: 2, values: ATTACH_PROGRAM }]),
     (
         SYS_mmap,
         &[NotAll { argument: 3, bits: SHARED_AND_ANONYMOUS }, NoneOf { argument: 3, bits: GROWS_DOWN }],
@@ -65,7 +68,7 @@ pub(super) const DENIED_WITHOUT_NAMESPACES: &[c_long] = &[
 /// And nothing changes how another process runs.
 pub(super) const CHECKED_WITHOUT_NAMESPACES: &[(c_long, &[Check])] = &[
     // Who owns a descriptor is sent signals; Landlock judges that too.
-    (SYS_fcntl, &[NotOneOf { argument: 1, values: &[SET_LEASE, SET_OWNER, SET_OWNER_EX] }]),
+    (SYS_fcntl, &[NotOneOf { argument: 1, values: &[SET_LEASE, NOTIFY, SET_OWNER, SET_OWNER_EX] }]),
     (SYS_prlimit64, &[OneOf { argument: 0, values: OWN }]),
     (SYS_setpriority, &[OneOf { argument: 0, values: &[PRIO_PROCESS] }, OneOf { argument: 1, values: OWN }]),
     (SYS_sched_setaffinity, &[OneOf { argument: 0, values: OWN }]),
@@ -86,6 +89,16 @@ const LOCAL: u32 = 1;
 /// In the numbers of datagram and raw sockets, not in those of streams and sequences of packets.
 const DATAGRAM_BIT: u32 = 2;
 const SET_LEASE: u32 = 1024;
+/// `F_NOTIFY`: a signal whenever somebody reads or changes something in a folder.
+const NOTIFY: u32 = 1026;
+/// `IN_ACCESS`, `IN_CLOSE_NOWRITE`, `IN_OPEN`. The machine's programs are everybody's, and who starts which is nobody's
+/// business in here.
+const TELLS_OF_READING: u32 = 0x31;
+/// Making a file as large as what it takes, and `FALLOC_FL_PUNCH_HOLE` with `FALLOC_FL_KEEP_SIZE`, which gives back. With
+/// the latter alone, or by inserting, most file systems take more than a file may have.
+const ALLOCATIONS: &[u32] = &[0, 3];
+/// `SO_ATTACH_FILTER` and its like, by which the kernel compiles and runs a program.
+const ATTACH_PROGRAM: &[u32] = &[26, 50, 51, 52];
 const SET_OWNER: u32 = 8;
 const SET_OWNER_EX: u32 = 15;
 /// Memory that is shared and nobody's file is counted by no limit. So is a stack's, which may be given any size.

@@ -115,6 +115,24 @@ pub(crate) fn kill_everybody() -> Result<(), Errno> {
     check(c_long::from(unsafe { libc::kill(-1, libc::SIGKILL) })).map(drop)
 }
 
+/// Sends itself so many signals that are kept one by one, and lets none of them arrive.
+pub(crate) fn queue_signals(count: usize) -> Result<(), Errno> {
+    let signal = libc::SIGRTMIN();
+    super::process::SignalSet::of(&[signal]).block_only()?;
+    let value = libc::sigval { sival_ptr: std::ptr::null_mut() };
+    // SAFETY: sigqueue(3) takes integers and a value that nobody looks at; the signal is blocked in the only thread.
+    (0..count).try_for_each(|_| {
+        check(c_long::from(unsafe { libc::sigqueue(libc::getpid(), signal, value) })).map(drop)
+    })
+}
+
+/// Has a signal sent whenever somebody reads a file of the folder.
+pub(crate) fn watch_reading(folder: impl AsFd) -> Result<(), Errno> {
+    // SAFETY: fcntl(2) with this command takes a descriptor and an integer.
+    check(c_long::from(unsafe { libc::fcntl(folder.as_fd().as_raw_fd(), libc::F_NOTIFY, WHEN_READ) }))
+        .map(drop)
+}
+
 /// Takes a signal out of its default.
 pub(crate) fn ignore_signal(signal: i32) {
     // SAFETY: SIG_IGN is no function pointer of ours, so nothing is called later that might be gone.
@@ -129,6 +147,8 @@ pub(crate) fn survive_signal(signal: i32) {
     unsafe { libc::signal(signal, handler as libc::sighandler_t) };
 }
 
+/// `DN_ACCESS`.
+const WHEN_READ: libc::c_int = 1;
 /// `F_SETSIG`.
 const SET_SIGNAL: libc::c_int = 10;
 const NOT_A_DESCRIPTOR: c_long = -1;
@@ -212,6 +232,9 @@ pub(crate) const CALLS: &[Call] = &[
     on("pipe-splicing", "vmsplice", libc::SYS_vmsplice, [NOT_A_DESCRIPTOR, NULL, 0, 0, 0]),
     on("change-identity", "setgroups", libc::SYS_setgroups, [-1, NULL, 0, 0, 0]),
     on("change-identity", "capset", libc::SYS_capset, [NULL, NULL, 0, 0, 0]),
+    on("socket-filter", "setsockopt SO_ATTACH_FILTER", libc::SYS_setsockopt, [NOT_A_DESCRIPTOR, 1, 26, NULL, 0]),
+    on("socket-filter", "setsockopt SO_ATTACH_BPF", libc::SYS_setsockopt, [NOT_A_DESCRIPTOR, 1, 50, NULL, 0]),
+    on("socket-filter", "setsockopt SO_ATTACH_REUSEPORT_CBPF", libc::SYS_setsockopt, [NOT_A_DESCRIPTOR, 1, 51, NULL, 0]),
     on("kernel-memory-pages", "memfd_secret", libc::SYS_memfd_secret, [BAD, 0, 0, 0, 0]),
     on("kernel-memory-pages", "memfd_create", libc::SYS_memfd_create, [NULL, 0, 0, 0, 0]),
     #[cfg(target_arch = "x86_64")]

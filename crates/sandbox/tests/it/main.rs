@@ -68,6 +68,7 @@ mod attack {
         read_host_settings
         read_kernel_files
         watch_a_host_folder
+        watch_what_is_started
         device_nodes
         kernel_files
         shared_memory_of_the_host
@@ -153,6 +154,7 @@ mod attack {
         setns
         pipe_splicing
         change_identity
+        socket_filter
         kernel_memory_pages
         processor_tables
         x32_calls
@@ -168,6 +170,7 @@ mod attack {
         interfaces
         local_socket
         local_socket_in_a_grant
+        named_pipe_in_a_grant
         local_datagram
         datagram_by_a_pair
         socket_pairs
@@ -188,6 +191,8 @@ mod attack {
         thread_bomb
         large_file
         sparse_file
+        reserved_file
+        queued_signals
         open_files
         raise_limits
         core_dump

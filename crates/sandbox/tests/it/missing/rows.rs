@@ -152,6 +152,13 @@ pub(super) const ROWS: &[Row] = &[
         "import os, time\ndo = [lambda: os.setuid(0), lambda: os.chroot('/tmp'), lambda: time.clock_settime(0, 1), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))]\nfor f in do:\n    try: f(); print('it worked')\n    except PermissionError: print('PermissionError')\n    except OSError: print('OSError')",
         "PermissionError",
     ),
+    python(
+        "Being told what is opened, read or closed unchanged (inotify: `EPERM` where one of these is asked for, as `inotifywait` and `watchdog` do unless told otherwise)",
+        "the machine's programs are everybody's, and who starts which is nobody's business",
+        "ask for what is changed, made, moved and removed only, as `tail -f` and Node's `fs.watch` do",
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nwatch = libc.inotify_init()\nassert libc.inotify_add_watch(watch, b'/tmp', 0x302) >= 0\nprint('it worked' if libc.inotify_add_watch(watch, b'/tmp', 0x20) >= 0 else f'EPERM {ctypes.get_errno()}')",
+        "EPERM 1",
+    ),
     node(
         "`net`, `http`, `dgram`, `fetch`, servers in `cluster`: `EPERM`",
         NO_NETWORK,
