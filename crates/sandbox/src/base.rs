@@ -48,16 +48,33 @@ impl Views {
                 let view = self.all.remove(place);
                 self.all.push(view);
             }
-            None => {
-                let view = another(top)?;
-                if self.all.len() == VIEWS_MAX {
-                    self.all.remove(0);
+            None => match another(top) {
+                Ok(view) => {
+                    if self.all.len() == VIEWS_MAX {
+                        self.all.remove(0);
+                    }
+                    self.all.push((top.clone(), view));
+                    return Ok(());
                 }
-                self.all.push((top.clone(), view));
-            }
+                Err(errno) => {
+                    // Out of what is half made.
+                    return self.enter_last().and(Err(errno));
+                }
+            },
         }
-        let (_, view) = self.all.last().ok_or(Errno::NOENT)?;
-        move_into_link_name_space(view.as_fd(), Some(LinkNameSpaceType::Mount))
+        self.enter_last()
+    }
+
+    fn enter_last(&mut self) -> Result<(), Errno> {
+        let entered = match self.all.last() {
+            Some((_, view)) => move_into_link_name_space(view.as_fd(), Some(LinkNameSpaceType::Mount)),
+            None => Err(Errno::NOENT),
+        };
+        if entered.is_err() {
+            // We are in none that we know, so the next one is made, and nobody is let into this one.
+            self.all.clear();
+        }
+        entered
     }
 }
 

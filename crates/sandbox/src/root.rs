@@ -15,7 +15,11 @@ use crate::wire::Step;
 /// Adds the temporary folder and the grants. For pid 1 of namespaces that are copies of the zygote's.
 pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure> {
     let temporary = temporary(grants, limits).map_err(|errno| (Step::Temporary, errno))?;
-    place_all(grants, temporary).map_err(|errno| (Step::Grant, errno))
+    // While nothing else is in there that could be in the way.
+    let overlays = grants.iter().map(overlay_of).collect::<Result<Vec<_>, _>>();
+    overlays
+        .and_then(|overlays| place_all(grants, &overlays, temporary))
+        .map_err(|errno| (Step::Grant, errno))
 }
 
 fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
@@ -34,12 +38,16 @@ pub(crate) fn proc() -> Result<(), Errno> {
 }
 
 /// Attaches every grant. What lies deeper than the top gets a small tree of its own for the folders that lead there.
-fn place_all(grants: &[OpenGrant], temporary: OwnedFd) -> Result<(), Errno> {
+fn place_all(grants: &[OpenGrant], overlays: &[Option<OwnedFd>], temporary: OwnedFd) -> Result<(), Errno> {
     let mut trees: BTreeMap<&Path, OwnedFd> = BTreeMap::from([(Path::new("tmp"), temporary)]);
-    for (number, grant) in grants.iter().enumerate() {
+    for (grant, overlay) in grants.iter().zip(overlays) {
+        let mount = match &grant.opened {
+            Opened::Tree(mount) => mount,
+            Opened::Overlay { .. } => overlay.as_ref().ok_or(Errno::INVAL)?,
+        };
         let Some((top, below)) = split(&grant.target) else { return Err(Errno::INVAL) };
         if below.as_os_str().is_empty() {
-            place(&rustix::fs::open("/", ROOT, Mode::empty())?, top, number, grant)?;
+            mount::attach(mount, rustix::fs::open("/", ROOT, Mode::empty())?, top)?;
             continue;
         }
         if !trees.contains_key(top) {
@@ -49,7 +57,7 @@ fn place_all(grants: &[OpenGrant], temporary: OwnedFd) -> Result<(), Errno> {
         }
         if let Some(tree) = trees.get(top) {
             make_place(tree, below, grant.is_directory)?;
-            place(tree, below, number, grant)?;
+            mount::attach(mount, tree, below)?;
         }
     }
     trees.remove(Path::new("tmp"));
@@ -68,28 +76,24 @@ fn attach(mount: &OwnedFd, path: impl AsRef<Path>) -> Result<(), Errno> {
     mount::attach(mount, rustix::fs::CWD, path)
 }
 
-fn place(tree: &OwnedFd, target: &Path, number: usize, grant: &OpenGrant) -> Result<(), Errno> {
-    match &grant.opened {
-        Opened::Tree(mount) => mount::attach(mount, tree, target),
-        Opened::Overlay { lower, upper } => {
-            // Layers are named by path, so they are shown for a moment at a place that is gone before anybody looks.
-            let layers = PathBuf::from(format!("/tmp/layers-{number}"));
-            let (shown_lower, shown_upper) = (layers.join("lower"), layers.join("upper"));
-            let shown = [(&shown_lower, lower), (&shown_upper, upper)];
-            rustix::fs::mkdir(&layers, Mode::from_raw_mode(0o700))?;
-            for (path, mount) in shown {
-                rustix::fs::mkdir(path, Mode::from_raw_mode(0o700))?;
-                attach(mount, path)?;
-            }
-            let overlay = overlay(&layers)?;
-            for (path, _) in shown {
-                rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH)?;
-                rustix::fs::rmdir(path)?;
-            }
-            rustix::fs::rmdir(&layers)?;
-            mount::attach(&overlay, tree, target)
-        }
+/// The mount of an overlay. Layers are named by path, so they are shown for a moment at a place that is gone before
+/// anybody looks.
+fn overlay_of(grant: &OpenGrant) -> Result<Option<OwnedFd>, Errno> {
+    let Opened::Overlay { lower, upper } = &grant.opened else { return Ok(None) };
+    let shown =
+        [("lower", lower), ("upper", upper)].map(|(name, mount)| (Path::new(LAYERS).join(name), mount));
+    rustix::fs::mkdir(LAYERS, Mode::from_raw_mode(0o700))?;
+    for (path, mount) in &shown {
+        rustix::fs::mkdir(path, Mode::from_raw_mode(0o700))?;
+        attach(mount, path)?;
     }
+    let overlay = overlay(Path::new(LAYERS))?;
+    for (path, _) in &shown {
+        rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH)?;
+        rustix::fs::rmdir(path)?;
+    }
+    rustix::fs::rmdir(LAYERS)?;
+    Ok(Some(overlay))
 }
 
 fn overlay(layers: &Path) -> Result<OwnedFd, Errno> {
@@ -120,6 +124,7 @@ fn make_place(root: &OwnedFd, target: &Path, is_directory: bool) -> Result<(), E
 }
 
 const TEMPORARY: &str = "/tmp";
+const LAYERS: &str = "/tmp/layers";
 const ROOT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const TREE_BYTES: u64 = 1 << 20;
 const TREE_FILES: u64 = 1024;

@@ -345,6 +345,43 @@ fn mounts_below_a_grant() {
 const FOLDER: &str = "FUMEHOOD_TEST_FOLDER";
 
 #[test]
+fn a_place_that_cannot_be_made_leaves_nothing_behind() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::write(folder.path().join("file"), "").expect("written");
+    let looks = |sandbox: &Sandbox| {
+        let script = "ls /; grep -c . /proc/self/mountinfo; cat /proc/self/mountinfo | cut -d' ' -f5 | sort";
+        output(&run(sandbox, shell(script).grant(folder.path(), "/in", Access::Read)))
+    };
+    let before = looks(&sandbox);
+    // No name is as long as this; a name beside it is made first, and must not be seen.
+    let too_long = format!("/x{}", "y".repeat(300));
+    for _ in 0..8 {
+        let profile = shell("true")
+            .grant(folder.path().join("file"), "/a-name-of-another", Access::Read)
+            .grant(folder.path(), &too_long, Access::Read);
+        assert_eq!(refused_step(sandbox.spawn(&profile.build().expect("consistent"))), Step::Base);
+    }
+    assert_eq!(looks(&sandbox), before);
+    output(&run(&sandbox, shell("true").grant(folder.path(), "/another", Access::Read)));
+    assert_eq!(looks(&sandbox), before);
+}
+
+#[test]
+fn an_overlay_is_in_no_other_grants_way() {
+    let (folder, sandbox) = (folder(), sandbox());
+    for name in ["lower", "upper"] {
+        fs::create_dir(folder.path().join(name)).expect("made");
+    }
+    fs::write(folder.path().join("file"), "file\n").expect("written");
+    fs::write(folder.path().join("lower/file"), "lower\n").expect("written");
+    let profile = shell("cat /tmp/layers-0/file /tmp/layers-1 /tmp/layers-2; ls /tmp")
+        .grant(folder.path().join("file"), "/tmp/layers-1", Access::Read)
+        .overlay(folder.path().join("lower"), folder.path().join("upper"), "/tmp/layers-0")
+        .grant(folder.path().join("file"), "/tmp/layers-2", Access::Read);
+    assert_eq!(output(&run(&sandbox, profile)), "lower\nfile\nfile\nlayers-0\nlayers-1\nlayers-2\n");
+}
+
+#[test]
 fn totals_of_many_runs_at_once_are_each_their_own() {
     let sandbox = sandbox();
     let profile = shell("true").memory_total(64 << 20).build().expect("consistent");
