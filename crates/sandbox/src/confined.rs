@@ -178,8 +178,8 @@ impl Confined {
 
     /// Nobody is left who could write: what is in the pipes is all there is.
     fn finish(mut self, exit: Option<Exit>, killed: Option<Killed>) -> Outcome {
-        self.output.read_ready();
-        self.errors.read_ready();
+        self.output.read_all();
+        self.errors.read_all();
         let late = self.on_excess == OnExcess::Fail
             && (self.output.captured.dropped + self.errors.captured.dropped) > 0;
         Outcome {
@@ -221,14 +221,20 @@ impl Stream {
         Self { pipe: Some(pipe), captured: Captured::default(), bytes_max }
     }
 
-    fn read_ready(&mut self) {
-        let Some(pipe) = &self.pipe else { return };
+    /// Reads until nothing is left, for when nobody can write any more.
+    fn read_all(&mut self) {
+        while self.read_ready() {}
+    }
+
+    /// Reads what is there, up to a bound, and says whether there may be more.
+    fn read_ready(&mut self) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
         let mut buffer = [0; 16 << 10];
         for _ in 0..READS_AT_ONCE {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(0) => {
                     self.pipe = None;
-                    return;
+                    return false;
                 }
                 Ok(length) => {
                     let room = self.bytes_max.saturating_sub(self.captured.bytes.len()).min(length);
@@ -236,9 +242,10 @@ impl Stream {
                     self.captured.dropped += (length - room) as u64;
                 }
                 Err(Errno::INTR) => {}
-                Err(_) => return,
+                Err(_) => return false,
             }
         }
+        true
     }
 }
 
@@ -251,3 +258,32 @@ pub(crate) fn timespec(duration: Duration) -> Timespec {
 
 const LOOK_UP: Duration = Duration::from_millis(50);
 const READS_AT_ONCE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_in_a_pipe_is_read_or_counted() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        // As large as a machine may allow programs to make it; this one may not allow it.
+        let bytes = [4 << 20, 1 << 20]
+            .into_iter()
+            .find_map(|size| rustix::pipe::fcntl_setpipe_size(&write, size).ok());
+        let bytes = bytes.unwrap();
+        rustix::io::ioctl_fionbio(&write, true).unwrap();
+        let mut written = 0;
+        while written < bytes {
+            written += rustix::io::write(&write, &vec![b'x'; bytes - written]).unwrap();
+        }
+        let mut stream = Stream::new(read, 1000);
+        stream.read_all();
+        assert_eq!(stream.captured.bytes.len(), 1000);
+        assert_eq!(stream.captured.dropped, bytes as u64 - 1000);
+        // Whoever holds the other end open is not waited for.
+        assert!(stream.pipe.is_some());
+        drop(write);
+        stream.read_all();
+        assert!(stream.pipe.is_none());
+    }
+}

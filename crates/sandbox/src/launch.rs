@@ -218,7 +218,11 @@ impl Sandbox {
         let fds: Vec<_> = own.into_iter().map(|fd| fd.as_fd()).chain(granted).collect();
         let needs_host = !profile.grants.is_empty() || profile.memory_bytes_total.is_some();
         let to = if needs_host { &self.launcher } else { &self.zygote };
-        socket::send(to, &[], &fds).map_err(|_| SandboxError::LauncherGone)?;
+        socket::send(to, &[], &fds).map_err(|errno| match errno {
+            Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => SandboxError::LauncherGone,
+            // Such as that this user has too many descriptors on their way.
+            errno => SandboxError::Host(errno),
+        })?;
         drop((request, child_input, child_output, child_errors, child_report));
         let pidfd = await_start(&report, patience, self.enforcement.end())?;
         Ok(Confined::new(pidfd, report, [input, output, errors], profile, self.enforcement.end()))

@@ -47,6 +47,8 @@ fn serve(kind: Kind) -> Result<(), Errno> {
     for signal in (1..=LAST_SIGNAL).filter(|signal| *signal != libc::SIGPIPE) {
         process::reset_signal(signal);
     }
+    // A host may have restored the default before it came here, and one that gives up a run would end us.
+    process::ignore_signal(libc::SIGPIPE);
     let zygote_socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     if kind == Kind::Kernel {

@@ -161,19 +161,22 @@ impl Zygote {
     /// Tells a child what to run.
     fn order(&mut self, spare: Spare, delivery: &Delivery, mounts: &Message) -> Result<(), Errno> {
         let Spare { orders, pidfd, .. } = spare;
-        let report = rustix::io::fcntl_dupfd_cloexec(&delivery.report, 3)?;
-        // Without its descriptor the host could not end it, so it comes before the order.
-        let told = socket::send_record(&report, Record::Cloned, Some(&pidfd));
         let [input, output, errors] = &delivery.standard;
         let own = [&delivery.request, input, output, errors, &delivery.report];
         let fds: Vec<_> = own.into_iter().chain(&mounts.fds).map(|fd| fd.as_fd()).collect();
-        let ordered = told.and_then(|()| socket::send(&orders, &mounts.bytes, &fds));
+        let ordered = rustix::io::fcntl_dupfd_cloexec(&delivery.report, 3).and_then(|report| {
+            // Without its descriptor the host could not end it, so it comes before the order.
+            socket::send_record(&report, Record::Cloned, Some(&pidfd))?;
+            socket::send(&orders, &mounts.bytes, &fds).map(|()| report)
+        });
         if ordered.is_err() {
             let _ = rustix::process::pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);
         }
-        // Nobody is told that a run is over that never began.
-        self.running.push(Running { pidfd, report: ordered.is_ok().then_some(report) });
-        ordered
+        // Collected in any case. Nobody is told that a run is over that never began.
+        let (report, result) =
+            ordered.map_or_else(|errno| (None, Err(errno)), |report| (Some(report), Ok(())));
+        self.running.push(Running { pidfd, report });
+        result
     }
 
     /// Makes a child that waits.

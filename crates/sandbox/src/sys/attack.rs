@@ -133,11 +133,7 @@ pub(crate) fn watch_reading(folder: impl AsFd) -> Result<(), Errno> {
         .map(drop)
 }
 
-/// Takes a signal out of its default.
-pub(crate) fn ignore_signal(signal: i32) {
-    // SAFETY: SIG_IGN is no function pointer of ours, so nothing is called later that might be gone.
-    unsafe { libc::signal(signal, libc::SIG_IGN) };
-}
+pub(crate) use super::process::ignore_signal;
 
 /// Handles a signal by doing nothing, which, unlike ignoring it, a program that is executed does not inherit.
 pub(crate) fn survive_signal(signal: i32) {

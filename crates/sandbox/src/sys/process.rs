@@ -160,3 +160,9 @@ pub(crate) fn reset_signal(signal: i32) {
     // SAFETY: SIG_DFL is no function pointer of ours, so nothing is called later that might be gone.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
+
+/// Takes a signal out of its default.
+pub(crate) fn ignore_signal(signal: i32) {
+    // SAFETY: SIG_IGN is no function pointer of ours, so nothing is called later that might be gone.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
