@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
+use crate::zygote::read_file;
+
 /// Where groups can be made, and those that were.
 pub(crate) struct Groups {
     parent: PathBuf,
@@ -126,8 +128,8 @@ fn set(group: &Path, name: &str, value: &str) -> Result<(), Errno> {
 
 /// The group that this process is in, of the hierarchy that controls memory.
 fn own_group() -> Option<(PathBuf, Files)> {
-    let groups = read("/proc/self/cgroup").ok()?;
-    let mounts = read("/proc/self/mountinfo").ok()?;
+    let groups = read_file("/proc/self/cgroup").ok()?;
+    let mounts = read_file("/proc/self/mountinfo").ok()?;
     let group_of = |is_wanted: &dyn Fn(&str) -> bool| {
         groups.lines().find_map(|line| {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -154,19 +156,6 @@ fn place(mounts: &str, kind: &str, controller: &str, group: &str) -> Option<Path
     })
 }
 
-fn read(path: &str) -> Result<String, Errno> {
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut content = Vec::new();
-    loop {
-        let mut part = [0; 4096];
-        match rustix::io::read(&file, &mut part)? {
-            0 => return String::from_utf8(content).map_err(|_| Errno::ILSEQ),
-            length if content.len() < TABLE_BYTES_MAX => content.extend_from_slice(&part[..length]),
-            _ => return Err(Errno::TOOBIG),
-        }
-    }
-}
-
 /// The first version of control groups.
 const OLD: Files = Files {
     limit: "memory.limit_in_bytes",
@@ -180,7 +169,6 @@ const NEW: Files = Files {
     together: Some("memory.oom.group"),
 };
 const PROBE_BYTES: u64 = 64 << 20;
-const TABLE_BYTES_MAX: usize = 4 << 20;
 /// How the names of all groups begin.
 const PREFIX: &str = "fumehood-";
 const NAMES_TRIED: usize = 1000;

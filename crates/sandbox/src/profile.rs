@@ -216,7 +216,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Shows the folder `lower` at `target`; the child can write there, and `lower` stays as it is.
+    /// Shows the folder `lower` at `target`; the child can write there, and `lower` stays as it is. A launch fails with
+    /// [`Step::Grant`](crate::Step::Grant) if other file systems are mounted below `lower`.
     ///
     /// `upper` is a folder of the caller's own for this one run. What was written is in its folder `changes` afterwards,
     /// in the form of Linux's overlayfs: new and changed files whole, a removed name as a character device 0:0, a

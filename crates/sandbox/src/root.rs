@@ -11,6 +11,7 @@ use crate::grant::{OpenGrant, Opened};
 use crate::mount::{self, DATA, Failure, READ_ONLY};
 use crate::profile::Limits;
 use crate::wire::Step;
+use crate::zygote::read_file;
 
 /// Adds the temporary folder and the grants. For pid 1 of namespaces that are copies of the zygote's.
 pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure> {
@@ -87,6 +88,9 @@ fn overlay_of(grant: &OpenGrant) -> Result<Option<OwnedFd>, Errno> {
         rustix::fs::mkdir(path, Mode::from_raw_mode(0o700))?;
         attach(mount, path)?;
     }
+    if has_mounts_below(&shown[0].0)? {
+        return Err(Errno::INVAL);
+    }
     let overlay = overlay(Path::new(LAYERS))?;
     for (path, _) in &shown {
         rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH)?;
@@ -94,6 +98,14 @@ fn overlay_of(grant: &OpenGrant) -> Result<Option<OwnedFd>, Errno> {
     }
     rustix::fs::rmdir(LAYERS)?;
     Ok(Some(overlay))
+}
+
+/// An overlay shows one file system, and so what is hidden under mounts on it. The kernel refuses that to anybody but
+/// root.
+fn has_mounts_below(place: &Path) -> Result<bool, Errno> {
+    let mounts = read_file("/proc/self/mountinfo")?;
+    let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);
+    Ok(points.any(|point| point != place && point.starts_with(place)))
 }
 
 fn overlay(layers: &Path) -> Result<OwnedFd, Errno> {

@@ -270,12 +270,27 @@ pub(crate) fn read_request(memory: &OwnedFd) -> Result<Request, Errno> {
     request
 }
 
+/// Reads a table of the kernel's.
+pub(crate) fn read_file(path: &str) -> Result<String, Errno> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut content = Vec::new();
+    loop {
+        let mut part = [0; 4096];
+        match rustix::io::read(&file, &mut part)? {
+            0 => return String::from_utf8(content).map_err(|_| Errno::ILSEQ),
+            length if content.len() < TABLE_BYTES_MAX => content.extend_from_slice(&part[..length]),
+            _ => return Err(Errno::TOOBIG),
+        }
+    }
+}
+
 /// Writes a small file of the kernel's.
 pub(crate) fn write_file(path: &str, content: &str) -> Result<(), Errno> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, content.as_bytes()).map(drop)
 }
 
+const TABLE_BYTES_MAX: usize = 4 << 20;
 /// Kinds of runs that a host asks for in turn, at most.
 const SPARES_MAX: usize = 2;
 /// What runs has begun by then, and whoever asks for many at once has asked for the next.

@@ -305,17 +305,28 @@ fn has_group_of_ours(place: &Path) -> bool {
 /// On most machines what is mounted somewhere shows wherever that place is mounted too, with no attribute of ours.
 #[test]
 fn what_the_host_mounts_during_a_run_does_not_show_in_it() {
-    // Mounts of its own, which are gone with it.
+    let script = "mount --bind \"$1\" \"$1\" && mount --make-shared \"$1\"";
+    with_mounts(script, "grants::mounts_below_a_grant");
+}
+
+#[test]
+fn an_overlay_does_not_show_what_is_under_a_mount() {
+    let script =
+        "echo hidden >\"$1\"/sub/hidden && mount -t tmpfs none \"$1\"/sub && echo seen >\"$1\"/sub/seen";
+    with_mounts(script, "grants::mounts_below_an_overlay");
+}
+
+/// Runs another test of this program among mounts of its own, which are gone with it.
+fn with_mounts(script: &str, test: &str) {
     let place = folder();
     fs::create_dir(place.path().join("sub")).expect("made");
     let mut unshare = std::process::Command::new("unshare");
     if rustix_uid() != 0 {
         unshare.args(["--user", "--map-root-user"]);
     }
-    let script = "mount --bind \"$1\" \"$1\" && mount --make-shared \"$1\" && \
-                  exec \"$0\" --exact grants::mounts_below_a_grant --ignored --nocapture";
     let output = unshare
-        .args(["--mount", "sh", "-c", script])
+        .args(["--mount", "sh", "-c"])
+        .arg(format!("{script} && exec \"$0\" --exact {test} --ignored --nocapture"))
         .args([std::env::current_exe().expect("a program").as_path(), place.path()])
         .env(FOLDER, place.path())
         .output()
@@ -326,7 +337,7 @@ fn what_the_host_mounts_during_a_run_does_not_show_in_it() {
 #[test]
 #[ignore = "the other half of the one above"]
 fn mounts_below_a_grant() {
-    let place = std::path::PathBuf::from(std::env::var_os(FOLDER).expect("started by the other half"));
+    let Some(place) = std::env::var_os(FOLDER).map(std::path::PathBuf::from) else { return };
     let sandbox = sandbox();
     let script = "cat /in/sub/secret; echo x > /tmp/in/sub/left; grep -c -E ' (shared|master):' /proc/self/mountinfo; \
                   read wait; cat /in/sub/secret; echo x > /tmp/in/sub/left; echo end";
@@ -340,6 +351,17 @@ fn mounts_below_a_grant() {
     let outcome = run.wait(&|| false).expect("it ends");
     assert_eq!(String::from_utf8_lossy(&outcome.output.bytes), "0\nend\n");
     assert!(!place.join("sub/left").exists());
+}
+
+#[test]
+#[ignore = "the other half of the one above"]
+fn mounts_below_an_overlay() {
+    let Some(place) = std::env::var_os(FOLDER).map(std::path::PathBuf::from) else { return };
+    let (upper, sandbox) = (folder(), sandbox());
+    let read = shell("cat /in/sub/*").grant(&place, "/in", Access::Read);
+    assert_eq!(output(&run(&sandbox, read)), "seen\n");
+    let over = shell("cat /in/sub/*").overlay(&place, upper.path(), "/in").build().expect("consistent");
+    assert_eq!(refused_step(sandbox.spawn(&over)), Step::Grant);
 }
 
 const FOLDER: &str = "FUMEHOOD_TEST_FOLDER";
