@@ -98,7 +98,8 @@ impl Sandbox {
     /// Starts processes that see and change nothing.
     ///
     /// # Errors
-    /// [`SandboxError::Launcher`], [`SandboxError::Unavailable`] where no level can be had, [`SandboxError::NoAnswer`],
+    /// [`SandboxError::Launcher`], [`SandboxError::Unavailable`] where no level can be had, [`SandboxError::SetUp`] where
+    /// there is not enough of something at the moment, [`SandboxError::NoAnswer`],
     /// [`SandboxError::LauncherGone`] if the program does not call `dispatch`, [`SandboxError::Host`].
     pub fn start() -> Result<Self, SandboxError> {
         Self::start_with(Path::new("/proc/self/exe"))
@@ -142,7 +143,7 @@ impl Sandbox {
             .stderr(Stdio::null())
             .spawn()
             .map_err(SandboxError::Launcher)?;
-        let unavailable = |(step, errno)| SandboxError::Unavailable(Obstacle { step, errno });
+        let unavailable = |(step, errno)| refusal(step, errno);
         let hello = await_hello(&zygote).and_then(|hello| hello.ready.map_err(unavailable).map(|()| hello));
         let hello = match hello {
             Ok(hello) => hello,
@@ -160,9 +161,7 @@ impl Sandbox {
         match probe.and_then(|probe| probe.wait(&|| false)) {
             Ok(Outcome { exit: Some(Exit::Code(0)), .. }) => Ok(sandbox),
             Ok(_) => Err(SandboxError::LauncherGone),
-            Err(SandboxError::SetUp { step, errno }) => {
-                Err(SandboxError::Unavailable(Obstacle { step, errno }))
-            }
+            Err(SandboxError::SetUp { step, errno }) => Err(refusal(step, errno)),
             Err(error) => Err(error),
         }
     }
@@ -281,6 +280,16 @@ fn give_up(report: &OwnedFd, mut pidfd: Option<OwnedFd>, end: rustix::process::S
     }
     if let Some(pidfd) = pidfd {
         let _ = rustix::process::pidfd_send_signal(pidfd, end);
+    }
+}
+
+/// What a machine lacks, unless it only has no more of it at the moment: a weaker level is for the former.
+fn refusal(step: Step, errno: i32) -> SandboxError {
+    match Errno::from_raw_os_error(errno) {
+        Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::TOOMANYREFS => {
+            SandboxError::SetUp { step, errno }
+        }
+        _ => SandboxError::Unavailable(Obstacle { step, errno }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reaching anybody by a socket.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd as _;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::time::Duration;
@@ -127,6 +128,19 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .leaves_traces()
         .at_every_level()
         .met("socket pairs are local streams only, which cannot be pointed elsewhere"),
+        Attack::new(
+            "descriptors-on-their-way",
+            "keeps files open in messages that nobody receives, and uses up what its user may have of those",
+            "CVE-2021-0920, CVE-2016-2550 (SCM_RIGHTS)",
+            |_| {
+                let (one, _other) = std::os::unix::net::UnixStream::pair()?;
+                let file = std::fs::File::open("/dev/null")?;
+                crate::socket::send(&one, &[], &[file.as_fd()])?;
+                Ok("sent an open file".to_owned())
+            },
+        )
+        .at_every_level()
+        .met("the filter has no call that can send descriptors"),
         Attack::new("socket-pairs", "makes socket pairs of other families", "CVE-2021-43267 (TIPC)", pairs)
             .at_every_level()
             .met("socket pairs are local streams only"),

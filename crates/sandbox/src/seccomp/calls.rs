@@ -180,9 +180,7 @@ pub(super) const ALLOWED: &[c_long] = &[
     // Over pairs of connected sockets, which are pipes in both directions; see the checked calls.
     SYS_sendto,
     SYS_recvfrom,
-    SYS_sendmsg,
     SYS_recvmsg,
-    SYS_sendmmsg,
     SYS_recvmmsg,
     SYS_shutdown,
     SYS_getsockname,
@@ -291,6 +289,9 @@ pub(super) const DENIED: &[c_long] = &[
     SYS_memfd_secret,
     SYS_socket,
     SYS_connect,
+    // By these alone descriptors can be sent. Those that are on their way are counted for the user.
+    SYS_sendmsg,
+    SYS_sendmmsg,
     SYS_bind,
     SYS_listen,
     SYS_accept,

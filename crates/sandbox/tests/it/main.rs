@@ -173,6 +173,7 @@ mod attack {
         named_pipe_in_a_grant
         local_datagram
         datagram_by_a_pair
+        descriptors_on_their_way
         socket_pairs
         abstract_socket
         offer_a_local_socket

@@ -99,3 +99,21 @@ fn few_open_files_are_enough() {
             .variable("PATH", "/bin"));
     assert_eq!((outcome.exit, outcome.output.bytes.as_slice()), (Some(Exit::Code(0)), b"16\n".as_slice()));
 }
+
+/// A weaker level, or none for ever, is for a machine that lacks something, not for a moment in which there is too little.
+#[test]
+fn too_few_descriptors_are_no_reason_for_a_weaker_level() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = |limit: u32| {
+        let script = format!("ulimit -n {limit} && exec \"$0\" --fumehood-report \"$1\" kernel");
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).arg(crate::program()).arg(folder.path());
+        String::from_utf8(command.output().expect("sh is there").stdout).expect("text")
+    };
+    for limit in (7..64).step_by(3) {
+        let text = report(limit);
+        assert!(!text.contains("level: ") || text.contains("level: full"), "at {limit}: {text}");
+    }
+    assert!(report(10).contains("24 for this run"), "{}", report(10));
+    assert!(report(64).contains("level: full"), "{}", report(64));
+}

@@ -159,6 +159,13 @@ pub(super) const ROWS: &[Row] = &[
         "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nwatch = libc.inotify_init()\nassert libc.inotify_add_watch(watch, b'/tmp', 0x302) >= 0\nprint('it worked' if libc.inotify_add_watch(watch, b'/tmp', 0x20) >= 0 else f'EPERM {ctypes.get_errno()}')",
         "EPERM 1",
     ),
+    python(
+        "Sending open files to another process (`socket.send_fds`, `sendmsg`, handles in Node's `send`): `PermissionError`",
+        "those that nobody has received yet are counted for the user, and for all of the user's programs",
+        "have a child inherit them; bytes go by `send` and `write`",
+        "import socket\none, other = socket.socketpair()\none.send(b'x')\ntry: socket.send_fds(one, [b'x'], [0]); print('it worked')\nexcept PermissionError: print('PermissionError')",
+        "PermissionError",
+    ),
     node(
         "`net`, `http`, `dgram`, `fetch`, servers in `cluster`: `EPERM`",
         NO_NETWORK,
