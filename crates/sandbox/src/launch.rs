@@ -263,6 +263,10 @@ fn await_start(
                 None => break SandboxError::LauncherGone,
             },
             Ok((Record::Failed { step, errno }, _)) => break SandboxError::SetUp { step, errno },
+            // It was killed before it could say anything.
+            Ok((Record::Empty, _)) => {
+                break SandboxError::SetUp { step: Step::Fork, errno: Errno::SRCH.raw_os_error() };
+            }
             Ok(_) => break SandboxError::LauncherGone,
             Err(error) => break error,
         }

@@ -81,13 +81,21 @@ fn run(waiting: &Waiting, delivery: &Delivery, mut mounts: Message) -> Result<Ne
     let [input, output, errors] = &delivery.standard;
     let own = [&delivery.request, input, output, errors];
     let fds: Vec<_> = own.into_iter().chain(&group).map(|fd| fd.as_fd()).collect();
-    // If it has failed, it has said so.
-    let _ = socket::send(&waiting.orders, &[], &fds);
+    let told = socket::send(&waiting.orders, &[], &fds);
     drop(request);
+    if told.is_err() && !has_said_why(&waiting.executed)? {
+        return Err((Step::Fork, Errno::SRCH));
+    }
     // Only these stay open here: a pipe of the program's must end when the program lets go of it.
     let kept = [&delivery.report, &waiting.executed];
     child::close_all_but(&kept).map_err(|errno| (Step::Descriptors, errno))?;
     child::reap(waiting.pid, kept, None)
+}
+
+/// Whether a process that is gone has left a record: it has if it failed, and not if it was killed, which would look as
+/// if its program had begun.
+fn has_said_why(executed: &OwnedFd) -> Result<bool, Failure> {
+    rustix::io::ioctl_fionread(executed).map(|bytes| bytes > 0).map_err(|errno| (Step::Fork, errno))
 }
 
 /// The process below. It gives up what it can before it knows what for.

@@ -316,8 +316,8 @@ fn an_overlay_does_not_show_what_is_under_a_mount() {
     with_mounts(script, "grants::mounts_below_an_overlay");
 }
 
-/// Runs another test of this program among mounts of its own, which are gone with it.
-fn with_mounts(script: &str, test: &str) {
+/// Runs another test of this program among mounts and processes of its own, which are gone with it.
+pub(crate) fn with_mounts(script: &str, test: &str) {
     let place = folder();
     fs::create_dir(place.path().join("sub")).expect("made");
     let mut unshare = std::process::Command::new("unshare");
@@ -325,7 +325,7 @@ fn with_mounts(script: &str, test: &str) {
         unshare.args(["--user", "--map-root-user"]);
     }
     let output = unshare
-        .args(["--mount", "sh", "-c"])
+        .args(["--mount", "--pid", "--fork", "--mount-proc", "sh", "-c"])
         .arg(format!("{script} && exec \"$0\" --exact {test} --ignored --nocapture"))
         .args([std::env::current_exe().expect("a program").as_path(), place.path()])
         .env(FOLDER, place.path())
@@ -364,7 +364,7 @@ fn mounts_below_an_overlay() {
     assert_eq!(refused_step(sandbox.spawn(&over)), Step::Grant);
 }
 
-const FOLDER: &str = "FUMEHOOD_TEST_FOLDER";
+pub(crate) const FOLDER: &str = "FUMEHOOD_TEST_FOLDER";
 
 #[test]
 fn a_place_that_cannot_be_made_leaves_nothing_behind() {

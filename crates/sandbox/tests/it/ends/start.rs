@@ -1,6 +1,8 @@
 //! Runs that never begin, and that the error says at which step and why.
 
-use fumehood_sandbox::{Access, SandboxError, Step};
+use std::time::Duration;
+
+use fumehood_sandbox::{Access, Sandbox, SandboxError, Step};
 
 use super::LONG;
 use crate::inside::{Granted, LIMITS, SH, count_with, marker, profile, run, shared, with_limits};
@@ -116,4 +118,43 @@ fn too_few_descriptors_are_no_reason_for_a_weaker_level() {
     }
     assert!(report(10).contains("24 for this run"), "{}", report(10));
     assert!(report(64).contains("level: full"), "{}", report(64));
+}
+
+#[test]
+fn a_child_that_dies_while_it_waits_is_replaced_or_told() {
+    crate::grants::with_mounts("true", "ends::start::children_that_wait");
+}
+
+#[test]
+#[ignore = "the other half of the one above"]
+fn children_that_wait() {
+    if std::env::var_os(crate::grants::FOLDER).is_none() {
+        return;
+    }
+    // Alone among processes, so that the youngest are the child that is ready and the program to be.
+    let sandbox = Sandbox::start_with(&crate::program()).expect("this machine has a sandbox");
+    let start = || {
+        let profile = with_limits(SH, &["-c", "exit 7"], LIMITS, LONG);
+        let run = sandbox.spawn(&profile.build().expect("a profile")).and_then(|run| run.wait(&|| false));
+        run.map(|outcome| outcome.exit)
+    };
+    let kill = |from_the_youngest: usize| {
+        std::thread::sleep(Duration::from_millis(100));
+        let all = std::fs::read_dir("/proc").expect("proc is there").flatten();
+        let mut pids: Vec<u32> = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        pids.sort_unstable();
+        let pid = pids[pids.len() - 1 - from_the_youngest];
+        let kill = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+        assert!(kill.expect("kill is there").success());
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    for _ in 0..3 {
+        assert_eq!(start().expect("it runs"), Some(Exit::Code(7)));
+        kill(0);
+        let error = start().expect_err("the program never ran");
+        assert!(matches!(error, SandboxError::SetUp { step: Step::Fork, .. }), "{error}");
+        assert_eq!(start().expect("it runs"), Some(Exit::Code(7)));
+        kill(1);
+        assert_eq!(start().expect("another was made"), Some(Exit::Code(7)));
+    }
 }
