@@ -190,7 +190,8 @@ impl ProfileBuilder {
     }
 
     /// Grants a file or folder of the host at `target`. At most 100 grants of all kinds. Not in a place that is the
-    /// sandbox's own, but below `/tmp`, which is the child's.
+    /// sandbox's own, but below `/tmp`, which is the child's. Named pipes in a folder there can be written, whatever the
+    /// access.
     ///
     /// No part of `source` may be a symbolic link: resolve it first, so that what was looked at is what is granted.
     /// A launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant) otherwise.
