@@ -81,6 +81,10 @@ impl Opener<'_> {
             .map_err(|errno| (Step::OpenGrant, errno))?;
             all.bytes.push(if is_directory { DIRECTORY } else { FILE });
             match &grant.mode {
+                // Nobody knows by which path it can be written, so it is no program.
+                GrantMode::Read if grant.source.is_none() => {
+                    all.fds.push(self.tree(&file, NEVER | READ_ONLY | libc::MOUNT_ATTR_NOEXEC)?);
+                }
                 GrantMode::Read => all.fds.push(self.tree(&file, NEVER | READ_ONLY)?),
                 // What the child can write it cannot run.
                 GrantMode::Write => all.fds.push(self.tree(&file, NEVER | libc::MOUNT_ATTR_NOEXEC)?),

@@ -204,8 +204,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Grants a regular file that is open already, to be read at `target`: this very file, whatever its path leads to
-    /// by now.
+    /// Grants a regular file that is open already, to be read at `target` and never run: this very file, whatever its path
+    /// leads to by now.
     ///
     /// The file must still have a name, and where the host is not root the one that it has moved to must be reachable,
     /// or the launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant); it never becomes another file.

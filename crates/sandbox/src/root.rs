@@ -19,8 +19,8 @@ pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failu
 }
 
 fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
-    // Besides the child's files: the folder itself, and what leads to grants in it.
-    let places: usize = grants.iter().map(|grant| grant.target.components().count()).sum();
+    // Besides the child's files: the folder itself, what leads to grants in it, and where layers are shown.
+    let places: usize = grants.iter().map(|grant| LAYERS + grant.target.components().count()).sum();
     let files = limits.temporary_files + 1 + places as u64;
     let mount = mount::tmpfs(limits.temporary_bytes, files, "01777", DATA)?;
     attach(&mount, TEMPORARY)?;
@@ -119,6 +119,8 @@ fn make_place(root: &OwnedFd, target: &Path, is_directory: bool) -> Result<(), E
     Ok(())
 }
 
+/// Folders that an overlay needs for a moment.
+const LAYERS: usize = 3;
 const TEMPORARY: &str = "/tmp";
 const ROOT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const TREE_BYTES: u64 = 1 << 20;
