@@ -239,6 +239,9 @@ fn limit(limits: Limits, others: u64) -> Result<(), Errno> {
     set(Resource::Rtprio, 0)?;
     set(Resource::Memlock, 0)?;
     set(Resource::Msgqueue, 0)?;
+    // The kernel counts them for the user, whose own programs would get none.
+    let signals = rustix::process::getrlimit(Resource::Sigpending).maximum;
+    set(Resource::Sigpending, signals.unwrap_or(SIGNALS_QUEUED).min(SIGNALS_QUEUED))?;
     set(Resource::Fsize, limits.file_bytes)?;
     set(Resource::Nofile, limits.open_files)?;
     set(Resource::Nproc, limits.processes + others)?;
@@ -254,17 +257,15 @@ fn limit(limits: Limits, others: u64) -> Result<(), Errno> {
 
 /// The kernel holds its own root to no number of processes, in whatever user namespace it hides.
 fn try_process_limit() -> Result<(), Errno> {
-    // Without a namespace of its own a few others may have come and gone since they were counted.
-    for _ in 0..crate::profile::PROBE_PROCESSES + UNCOUNTED {
-        match process::clone(Namespaces::NONE) {
-            // Counted until it is collected, which it never is.
-            Ok(Clone::Child) => process::exit(0),
-            Ok(Clone::Parent { .. }) => {}
-            Err(Errno::AGAIN) => return Ok(()),
-            Err(errno) => return Err(errno),
-        }
+    // At this limit one more is too many however many others there are, which come and go.
+    let one = Rlimit { current: Some(1), maximum: Some(1) };
+    rustix::process::setrlimit(Resource::Nproc, one)?;
+    match process::clone(Namespaces::NONE) {
+        Ok(Clone::Child) => process::exit(0),
+        Ok(Clone::Parent { .. }) => Err(Errno::PERM),
+        Err(Errno::AGAIN) => Ok(()),
+        Err(errno) => Err(errno),
     }
-    Err(Errno::PERM)
 }
 
 /// A user namespace below the one that owns the mounts: what was set up can no longer be changed from inside.
@@ -396,7 +397,7 @@ pub(crate) fn send(to: &OwnedFd, record: Record) {
 /// The user and group that the program sees itself as.
 pub(crate) const INSIDE_ID: u32 = 1000;
 pub(crate) const SETUP_FAILED: i32 = 125;
-const UNCOUNTED: u64 = 16;
+const SIGNALS_QUEUED: u64 = 256;
 const CAPABILITIES_MAX: u32 = 64;
 const STACK_BYTES: u64 = 8 << 20;
 const ADDRESSES_PER_BYTE: u64 = 512;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::payload::command;
-use super::scene::Scene;
+use super::scene::{Answer, Scene};
 use super::stage::{Stage, processes_with};
 use super::trial::{HostTrial, LIMITS, Prover, Seen, text};
 use super::{Attack, in_place};
@@ -50,10 +50,20 @@ pub(crate) fn attacks() -> Vec<Attack> {
             |_| Ok(sleep_long()),
         )
         .at_every_level().met("each child makes sure that its launcher lives after it asked to die with it"),
-        on("launcher-dies", "lives on when the launcher is killed", "general", launcher_dies, |_| {
-            Ok(sleep_long())
-        })
+        on("launcher-dies", "lives on when the launcher is killed", "general", launcher_dies, stay)
         .at_every_level().met("pid 1 dies with the launcher"),
+        on(
+            "host-and-launcher-die",
+            "lives on when its host and the launcher are killed at once",
+            "general",
+            both_die,
+            |_| Ok(sleep_long()),
+        )
+        .at_every_level()
+        .met("pid 1 dies with the launcher"),
+        on("init-dies", "lives on when the first process of its run is killed", "general", init_dies, stay)
+            .at_every_level()
+            .met("a PID namespace ends with its init; without one, the launcher inherits whom it leaves and ends them"),
         on(
             "interrupted-terminal",
             "is hit by the interrupt that was meant for its host",
@@ -84,6 +94,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
 fn ignore_and_sleep() -> String {
     crate::sys::attack::ignore_signal(libc::SIGTERM);
     sleep_long()
+}
+
+/// With a daemon of its own.
+fn stay(scene: &Scene) -> Answer {
+    let mut daemon = scene.other("daemon");
+    daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    Ok(ignore_and_sleep())
 }
 
 fn sleep_long() -> String {
@@ -174,6 +191,34 @@ fn launcher_dies(prover: &Prover<'_>) -> Result<Seen, String> {
     })
 }
 
+fn init_dies(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let run = prover.sandbox.spawn(&prover.profile(&stage).build().map_err(text)?).map_err(text)?;
+    await_processes(&stage.marker, true)?;
+    // The daemon takes a moment.
+    std::thread::sleep(Duration::from_millis(100));
+    let processes = processes_with(&stage.marker);
+    let own = rustix::process::getpid();
+    let parents = processes.iter().filter_map(|pid| parent_of(*pid)).collect::<Vec<_>>();
+    // The only one that is a parent of theirs and not one of them. The bystander is no process of the run.
+    let init = parents.into_iter().find(|parent| !processes.contains(parent) && *parent != own);
+    rustix::process::kill_process(init.ok_or("no init was found")?, Signal::KILL).map_err(text)?;
+    let outcome = run.wait(&|| false).map_err(text)?;
+    let left = processes_with(&stage.marker).len();
+    if outcome.exit.is_some() || left > 0 {
+        return Err(format!("the host was told {:?}, and {left} are left", outcome.exit));
+    }
+    Ok(Seen {
+        outside: format!("the host saw {} processes", processes.len()),
+        inside: "none is left, and the host was told".to_owned(),
+    })
+}
+
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok().and_then(Pid::from_raw)
+}
+
 /// A host of its own, which can be killed.
 fn other_host(prover: &Prover<'_>, stage: &Stage, task: &str) -> Result<Child, String> {
     let scene = Scene::new("host")
@@ -215,6 +260,23 @@ fn host_dies(prover: &Prover<'_>) -> Result<Seen, String> {
     await_processes(&stage.marker, false)?;
     if said != "running" || before < 2 {
         return Err(format!("the host said {said:?} and there were {before} processes"));
+    }
+    Ok(Seen { outside: format!("{before} processes were there"), inside: "none is left".to_owned() })
+}
+
+fn both_die(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let mut host = other_host(prover, &stage, "run")?;
+    heard(&mut host, Some(b'\n'))?;
+    let before = processes_with(&stage.marker).len();
+    let own = host.id();
+    let launcher = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).map_err(text)?;
+    let launcher = launcher.trim().parse().ok().and_then(Pid::from_raw).ok_or("no launcher was found")?;
+    rustix::process::kill_process(launcher, Signal::KILL).map_err(text)?;
+    kill(&mut host)?;
+    await_processes(&stage.marker, false)?;
+    if before < 2 {
+        return Err(format!("there were {before} processes"));
     }
     Ok(Seen { outside: format!("{before} processes were there"), inside: "none is left".to_owned() })
 }

@@ -183,6 +183,7 @@ mod attack {
         large_file
         sparse_file
         open_files
+        many_timers
         raise_limits
         core_dump
         spin
@@ -211,6 +212,8 @@ mod attack {
         host_dies
         host_dies_at_any_moment
         launcher_dies
+        host_and_launcher_die
+        init_dies
         interrupted_terminal
         ignored_children
         leftovers
