@@ -424,7 +424,7 @@ const RESERVED: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/dev", "/proc", "/tmp", "/sys"];
 /// Where the host's programs are.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc"];
-/// Few, as the probe tries whether the kernel holds it to them.
+/// The least that a profile may have.
 pub(crate) const PROBE_PROCESSES: u64 = 3;
 /// So many fit into one message, which holds 253 descriptors: five, and two for each.
 pub(crate) const GRANTS_MAX: usize = 100;

@@ -12,6 +12,7 @@ use super::scene::{Answer, Refusal, Scene, all};
 use super::trial::{Expected, LIMITS};
 use crate::Killed;
 
+#[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("fork-bomb", "starts many processes", "general", fork_bomb)
