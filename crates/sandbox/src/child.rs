@@ -134,7 +134,7 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
         }
         process::exit(code)
     };
-    if await_either(executed, END).is_err() {
+    if crate::kernel::await_set_up(executed).is_err() {
         leave(SETUP_FAILED);
     }
     let mut record = [0; crate::wire::RECORD_BYTES];
@@ -174,21 +174,6 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
             };
             send(report, record);
             leave(0);
-        }
-    }
-}
-
-/// Waits until something can be read, and fails if the signal comes first: what is set up may hang.
-fn await_either(pipe: &OwnedFd, signal: Signal) -> Result<(), Errno> {
-    let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    let signals = SignalSet::of(&[signal.as_raw()]);
-    loop {
-        let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
-        if rustix::io::retry_on_intr(|| rustix::event::poll(&mut waiting, Some(&moment)))? > 0 {
-            return Ok(());
-        }
-        if process::has_signal(&signals) {
-            return Err(Errno::INTR);
         }
     }
 }
