@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::Rc;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
@@ -325,6 +325,21 @@ pub(crate) fn end_everybody(domain: &SignalDomain) {
         domain.kill_everybody();
         if matches!(rustix::process::wait(WaitOptions::empty()), Err(Errno::CHILD)) {
             return;
+        }
+    }
+}
+
+/// Waits until something can be read, and fails if a run's end comes first: what is set up may hang.
+pub(crate) fn await_set_up(pipe: &OwnedFd) -> Result<(), Errno> {
+    let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let signals = SignalSet::of(&[END.as_raw()]);
+    loop {
+        let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
+        if rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&moment)))? > 0 {
+            return Ok(());
+        }
+        if process::has_signal(&signals) {
+            return Err(Errno::INTR);
         }
     }
 }

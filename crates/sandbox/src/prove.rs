@@ -13,6 +13,7 @@ mod lifetime;
 mod machine;
 mod memory;
 mod network;
+mod other_host;
 pub(crate) mod payload;
 mod processes;
 mod resources;

@@ -189,6 +189,7 @@ mod attack {
         large_file
         sparse_file
         open_files
+        many_timers
         raise_limits
         core_dump
         spin
@@ -217,6 +218,8 @@ mod attack {
         host_dies
         host_dies_at_any_moment
         launcher_dies
+        host_and_launcher_die
+        init_dies
         interrupted_terminal
         ignored_children
         leftovers
