@@ -9,6 +9,7 @@
 mod grants;
 mod list;
 mod machines;
+mod property;
 
 use std::path::PathBuf;
 

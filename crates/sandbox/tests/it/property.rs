@@ -1,0 +1,148 @@
+//! For random profiles, what a child can do is exactly what the profile says: each run is compared with a model, inside
+//! and on the host.
+//!
+//! `FUMEHOOD_CASES=100000` runs more of them, and `FUMEHOOD_SEED=7 FUMEHOOD_CASES=1` the one that a failure names.
+
+mod base;
+mod case;
+mod deeds;
+mod model;
+mod plan;
+mod probes;
+mod random;
+mod refusals;
+mod world;
+
+use case::{Case, Ended, Place};
+use fumehood_sandbox::Level;
+use model::Mistake;
+
+/// Predicts, runs and compares.
+#[test]
+fn a_child_can_do_exactly_what_its_profile_says() {
+    let place = Place::new();
+    assert_eq!(place.sandbox.enforcement().level(), Level::Full, "the model is of the whole sandbox");
+    let (mut refused, mut not_launched, mut ran, mut tried, mut all_worked) = (0, 0, 0, 0, 0);
+    for seed in seeds(CASES) {
+        let case = place.case(seed);
+        match place.run(&case, None) {
+            Ok(Ended::Refused) => refused += 1,
+            Ok(Ended::NotLaunched) => not_launched += 1,
+            Ok(Ended::Ran { probes, worked }) => {
+                ran += 1;
+                tried += probes;
+                all_worked += worked;
+            }
+            Err(why) => fail(seed, &case, &why, |case| place.run(case, None).err()),
+        }
+    }
+    println!(
+        "{ran} runs with {tried} probes, {all_worked} of which worked; {not_launched} not launched, {refused} refused"
+    );
+    if std::env::var_os("FUMEHOOD_CASES").is_none() {
+        assert!(ran > 100 && not_launched > 10 && refused > 0, "the cases are not what they should be");
+        assert!(all_worked * 4 > tried && all_worked * 4 < tried * 3, "{all_worked} of {tried}");
+    }
+}
+
+#[test]
+fn what_build_refuses_is_exactly_what_it_should() {
+    let place = Place::new();
+    let (mut built, mut refused) = (0, 0);
+    for seed in seeds(BUILDS) {
+        let case = place.wild(seed);
+        match place.build(&case, None) {
+            Ok(true) => built += 1,
+            Ok(false) => refused += 1,
+            Err(why) => fail(seed, &case, &why, |case| place.build(case, None).err()),
+        }
+    }
+    println!("{built} built, {refused} refused");
+}
+
+/// A model that is wrong in one point must not agree with the sandbox for long.
+#[test]
+fn a_mistake_is_found() {
+    let place = Place::new();
+    for mistake in [
+        Mistake::ReadIsWrite,
+        Mistake::OverlayWritesThrough,
+        Mistake::WrittenRuns,
+        Mistake::LinksLeadOutside,
+        Mistake::SocketsConnect,
+        Mistake::HostHearsSignals,
+    ] {
+        let found = (0..MISTAKEN_CASES).find_map(|seed| place.run(&place.case(seed), Some(mistake)).err());
+        println!("{mistake:?}: {}", found.expect("the comparison finds it"));
+    }
+    let found = (0..MISTAKEN_CASES)
+        .find_map(|seed| place.build(&place.wild(seed), Some(Mistake::NothingIsReserved)).err());
+    println!("{}", found.expect("the comparison finds it"));
+}
+
+fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let first: u64 = number("FUMEHOOD_SEED").unwrap_or(0);
+    (0..number("FUMEHOOD_CASES").unwrap_or(count)).map(move |more| first.wrapping_add(more))
+}
+
+/// Makes the case small, and shows it.
+fn fail(seed: u64, case: &Case, why: &str, fails: impl Fn(&Case) -> Option<String>) -> ! {
+    let (case, shrunk) = shrunk(case, fails);
+    let Case { world, plan, probes } = &case;
+    let world: String = world.iter().map(|(name, entry)| format!("  {name:?} {entry:?}\n")).collect();
+    let probes: String = probes.iter().map(|probe| format!("  {probe:?}\n")).collect();
+    panic!(
+        "{why}\nsmaller: {}\nFUMEHOOD_SEED={seed} FUMEHOOD_CASES=1 repeats it\nworld:\n{world}plan: {plan:#?}\nprobes:\n{probes}",
+        shrunk.as_deref().unwrap_or("it did not fail again"),
+    );
+}
+
+/// Drops what the failure does not need.
+fn shrunk(case: &Case, fails: impl Fn(&Case) -> Option<String>) -> (Case, Option<String>) {
+    let mut best = case.clone();
+    let mut why = None;
+    let mut keep_if_it_fails = |best: &mut Case, smaller: Case| {
+        if let Some(reason) = fails(&smaller) {
+            (*best, why) = (smaller, Some(reason));
+        }
+    };
+    for size in [16, 4, 1] {
+        for start in (0..best.probes.len()).rev().step_by(size) {
+            let mut smaller = best.clone();
+            smaller.probes.drain(start..(start + size).min(best.probes.len()));
+            keep_if_it_fails(&mut best, smaller);
+        }
+    }
+    for index in (0..best.plan.grants.len()).rev() {
+        let mut smaller = best.clone();
+        smaller.plan.grants.remove(index);
+        keep_if_it_fails(&mut best, smaller);
+    }
+    for index in (0..best.plan.protected.len()).rev() {
+        let mut smaller = best.clone();
+        smaller.plan.protected.remove(index);
+        keep_if_it_fails(&mut best, smaller);
+    }
+    let mut smaller = best.clone();
+    smaller.plan.directory = "/tmp".to_owned();
+    keep_if_it_fails(&mut best, smaller);
+    for name in case.world.keys().rev() {
+        let is_needed = best
+            .world
+            .range(format!("{name}/")..)
+            .next()
+            .is_some_and(|(other, _)| other.starts_with(&format!("{name}/")));
+        let is_opened = best.plan.grants.iter().any(|grant| grant.source.contains(name.as_str()));
+        if !is_needed && !is_opened && !name.is_empty() {
+            let mut smaller = best.clone();
+            smaller.world.remove(name);
+            keep_if_it_fails(&mut best, smaller);
+        }
+    }
+    (best, why)
+}
+
+const CASES: u64 = 400;
+const BUILDS: u64 = 5000;
+const MISTAKEN_CASES: u64 = 100;
