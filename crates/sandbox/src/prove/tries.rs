@@ -88,7 +88,7 @@ fn read(path: &str) -> Result<String, Errno> {
 fn list(path: &str) -> Result<String, Errno> {
     let folder = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | PLAIN, Mode::empty())?;
     let mut names = Vec::new();
-    for entry in rustix::fs::Dir::read_from(&folder)? {
+    for entry in rustix::fs::Dir::new(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if name != "." && name != ".." {
             names.push(name);

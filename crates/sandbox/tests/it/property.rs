@@ -16,6 +16,9 @@ mod world;
 use case::{Case, Ended, Place};
 use fumehood_sandbox::Level;
 use model::Mistake;
+use plan::Plan;
+use probes::probe;
+use world::{Entry, Kind, World};
 
 /// Predicts, runs and compares.
 #[test]
@@ -68,7 +71,7 @@ fn a_mistake_is_found() {
         Mistake::ReadIsWrite,
         Mistake::OverlayWritesThrough,
         Mistake::WrittenRuns,
-        Mistake::LinksLeadOutside,
+        Mistake::TheHostShows,
         Mistake::SocketsConnect,
         Mistake::HostHearsSignals,
     ] {
@@ -78,6 +81,50 @@ fn a_mistake_is_found() {
     let found = (0..MISTAKEN_CASES)
         .find_map(|seed| place.build(&place.wild(seed), Some(Mistake::NothingIsReserved)).err());
     println!("{}", found.expect("the comparison finds it"));
+}
+
+/// Things that work outside, and none of which a profile that grants nothing lets through.
+#[test]
+fn outside_the_same_things_work() {
+    let place = Place::new();
+    let mut world = World::from([(String::new(), Entry::new(Kind::Folder, 0o755))]);
+    for name in ["read", "changed", "moved", "removed"] {
+        world.insert(name.to_owned(), Entry::new(Kind::File(b"canary".into()), 0o644));
+    }
+    world.insert("tool".to_owned(), Entry::new(Kind::File(world::PROGRAM.into()), 0o755));
+    world.insert("folder".to_owned(), Entry::new(Kind::Folder, 0o755));
+    let probes = [
+        "read @/read",
+        "list @",
+        "look @/read",
+        "write @/changed more",
+        "mode @/changed 600",
+        "cut @/changed",
+        "create @/new text",
+        "link read @/link",
+        "name @/read @/name",
+        "move @/moved @/folder/moved",
+        "remove @/removed",
+        "folder @/made",
+        "remove-folder @/made",
+        "fifo @/fifo",
+        "run @/tool",
+        "socket tcp",
+        "socket udp",
+        "socket local",
+        "signal host",
+    ];
+    let probes: Vec<_> = probes.iter().map(|words| probe(&words.split(' ').collect::<Vec<_>>())).collect();
+    let case = Case { world, plan: Plan::new("/payload"), probes };
+    let outside = place.outside(&case);
+    assert_eq!(outside.len(), case.probes.len());
+    for (probe, answer) in case.probes.iter().zip(&outside) {
+        // A number that is nobody's, where the host's are as small as the sandbox's.
+        let is_nobody = probe[0] == "signal" && answer == "refused no-process";
+        assert!(answer.starts_with("ok") || is_nobody, "{probe:?}: {answer}");
+    }
+    let inside = place.run(&case, None).expect("as the model says");
+    assert_eq!(inside, Ended::Ran { probes: case.probes.len(), worked: 0 });
 }
 
 fn seeds(count: u64) -> impl Iterator<Item = u64> {

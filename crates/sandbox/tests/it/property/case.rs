@@ -1,7 +1,7 @@
 //! One case: laid out, run, and compared with what the model says, inside and on the host.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::process::Command;
 
 use fumehood_sandbox::prove::TRY_ARGUMENT;
 use fumehood_sandbox::{Exit, Outcome, Sandbox, SandboxError};
@@ -36,7 +36,7 @@ pub(super) enum Ended {
 /// Where cases run.
 pub(super) struct Place {
     pub(super) sandbox: Sandbox,
-    folder: TempDir,
+    _folder: TempDir,
     /// The cases' folder, one after the other.
     root: String,
     is_root: bool,
@@ -48,7 +48,7 @@ impl Place {
         let folder = tempfile::tempdir_in(temporary).expect("a folder can be made");
         let root = folder.path().join("case").display().to_string();
         let sandbox = Sandbox::start_with(&crate::program()).expect("this machine has a sandbox");
-        Self { sandbox, folder, root, is_root: world::is_root() }
+        Self { sandbox, _folder: folder, root, is_root: world::is_root() }
     }
 
     pub(super) fn case(&self, seed: u64) -> Case {
@@ -124,7 +124,7 @@ impl Place {
             (_, Err(SandboxError::NoAnswer)) => return Err(NO_ANSWER.to_owned()),
             (Ok(model), Ok(outcome)) => (model, outcome),
             (Err(step), Err(SandboxError::SetUp { step: seen, .. })) if step == seen => {
-                compare_host(root, world, plan)?;
+                compare_host(root, world, plan, &look_at(root)?)?;
                 return Ok(Ended::NotLaunched);
             }
             (predicted, launched) => {
@@ -132,8 +132,10 @@ impl Place {
             }
         };
         let worked = compare_answers(&mut model, &probes, &outcome)?;
-        compare_host(root, &model.host_files(), plan)?;
-        compare_overlays(root, &model)?;
+        // Looking opens what is closed, so it is done once.
+        let seen = look_at(root)?;
+        compare_host(root, &model.host_files(), plan, &seen)?;
+        compare_overlays(root, &model, &seen)?;
         Ok(Ended::Ran { probes: probes.len(), worked })
     }
 
@@ -151,13 +153,13 @@ impl Place {
             .collect()
     }
 
-    /// Gives the folder of the cases.
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub(super) fn root(&self) -> &str {
-        &self.root
+    /// What the same probes get outside of any sandbox.
+    pub(super) fn outside(&self, case: &Case) -> Vec<String> {
+        world::lay_out(&self.root, &case.world).expect("laid out");
+        let probes = case.probes.iter().map(|probe| self.resolved(probe).join("\t"));
+        let output = Command::new(crate::program()).arg(TRY_ARGUMENT).args(probes).output().expect("it runs");
+        world::take_down(&self.root).expect("taken down");
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
     }
 }
 
@@ -176,9 +178,13 @@ fn compare_answers(model: &mut Model, probes: &[Probe], outcome: &Outcome) -> Re
     Ok(answers.iter().filter(|answer| answer.starts_with("ok")).count())
 }
 
+fn look_at(root: &str) -> Result<World, String> {
+    world::look_at(root).map_err(|error| format!("the host's files: {error}"))
+}
+
 /// Every file of the host, but what overlays keep.
-fn compare_host(root: &str, expected: &World, plan: &Plan) -> Result<(), String> {
-    let mut seen = world::look_at(root).map_err(|error| format!("the host's files: {error}"))?;
+fn compare_host(root: &str, expected: &World, plan: &Plan, seen: &World) -> Result<(), String> {
+    let mut seen = seen.clone();
     for grant in &plan.grants {
         if let How::Overlay(upper) = &grant.how {
             let upper = parts(upper.trim_start_matches('@')).join("/");
@@ -192,14 +198,13 @@ fn compare_host(root: &str, expected: &World, plan: &Plan) -> Result<(), String>
 }
 
 /// What an overlay's changes make of the folder below, and that nothing is in them that was not changed.
-fn compare_overlays(root: &str, model: &Model) -> Result<(), String> {
-    let seen = world::look_at(root).map_err(|error| format!("the host's files: {error}"))?;
+fn compare_overlays(root: &str, model: &Model, seen: &World) -> Result<(), String> {
     for (grant, mut expected, touched) in model.overlays() {
         let How::Overlay(upper) = &grant.how else { continue };
         let lower = parts(grant.source.trim_start_matches('@')).join("/");
         let upper = join(&parts(upper.trim_start_matches('@')).join("/"), "changes");
-        let mut merged = inside(&seen, &lower);
-        let changes = inside(&seen, &upper);
+        let mut merged = inside(seen, &lower);
+        let changes = inside(seen, &upper);
         for (name, entry) in &changes {
             let path = at(root, &path_of(&join(&upper, name)));
             if !matches!(entry.kind, Kind::Folder) || world::is_opaque(&path) {

@@ -19,7 +19,7 @@ pub(super) enum Mistake {
     ReadIsWrite,
     OverlayWritesThrough,
     WrittenRuns,
-    LinksLeadOutside,
+    TheHostShows,
     SocketsConnect,
     HostHearsSignals,
 }
@@ -65,7 +65,7 @@ pub(super) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mount {
     pub(super) root: usize,
-    on: At,
+    pub(super) on: At,
     pub(super) may_write: bool,
     pub(super) may_run: bool,
     pub(super) is_overlay: bool,
@@ -128,7 +128,7 @@ impl Model {
             return Err(Step::Directory);
         }
         model.here = here;
-        if mistake == Some(Mistake::LinksLeadOutside) {
+        if mistake == Some(Mistake::TheHostShows) {
             model.place(root, READ_ONLY.of(model.host));
         }
         Ok(model)
@@ -299,6 +299,8 @@ impl Model {
             return Err("missing");
         }
         let mut place = if path.starts_with('/') { ROOT } else { from };
+        // A slash at the end asks for a folder, wherever it is.
+        let wants_folder = path.ends_with('/');
         let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
         for (number, name) in names.iter().enumerate() {
             let folder = place;
@@ -312,7 +314,7 @@ impl Model {
                 name => self.crossed(At { node: *inside.get(name).ok_or("missing")?, ..folder }),
             };
             if let (What::Link(target), true) =
-                (&self.nodes[place.node].what, follows || number + 1 < names.len())
+                (&self.nodes[place.node].what, follows || wants_folder || number + 1 < names.len())
             {
                 *links += 1;
                 if *links > LINKS_MAX {
@@ -320,6 +322,9 @@ impl Model {
                 }
                 place = self.walk_counting(folder, target, true, is_set_up, links)?;
             }
+        }
+        if wants_folder {
+            self.names(place)?;
         }
         Ok(place)
     }

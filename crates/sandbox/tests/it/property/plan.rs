@@ -6,7 +6,7 @@ use std::time::Duration;
 use fumehood_sandbox::{Access, Limits, OnExcess, Profile, ProfileBuilder};
 
 use super::random::Random;
-use super::refusals::refusals;
+use super::refusals::{parts, refusals};
 use super::world::{Kind, NAMES, UPPERS, World, at, path_of};
 
 /// What a profile is made from. In paths `@` at the start stands for the case's folder.
@@ -56,26 +56,25 @@ impl Plan {
         }
     }
 
-    pub(super) fn with(mut self, source: &str, target: &str, how: How) -> Self {
-        self.grants.push(Grant { source: source.to_owned(), target: target.to_owned(), how });
-        self
-    }
-
     /// A plan for this world that is run. Now and then one that is refused.
     pub(super) fn random(random: &mut Random, world: &World, root: &str, helper: &Path) -> Self {
         let program = random.pick(&["/payload", "/payload", "/payload", "/g/p/payload", "/opt/payload"]);
         let mut plan = Self::new(program);
-        for _ in 0..random.below(13) {
-            plan.grants.push(grant(random, world));
-        }
         plan.limits.temporary_files = *random.pick_of(&[64, 64, 8, 4, 3]);
         if random.chance(20) {
             plan.protected.push(source(random, world));
         }
-        while !refusals(&plan, root, helper, None).is_empty() && !plan.grants.is_empty() && random.chance(97)
-        {
-            let one = random.below(plan.grants.len());
-            plan.grants.remove(one);
+        for _ in 0..random.below(24) {
+            let mut one = grant(random, world);
+            // Not more often, or nothing would be launched.
+            if random.chance(98) && !can_be_granted(world, &one) {
+                one.source = "@/a".to_owned();
+            }
+            plan.grants.push(one);
+            let is_refused = !refusals(&plan, root, helper, None).is_empty();
+            if plan.grants.len() > GRANTS_MAX || is_refused && random.chance(99) {
+                plan.grants.pop();
+            }
         }
         plan.directory = directory(random, world, &plan.grants);
         plan
@@ -86,7 +85,7 @@ impl Plan {
         let program =
             random.pick(&["/payload", "/payload", "/g/a/payload", "/usr/bin/true", "payload", "/g/../p"]);
         let mut plan = Self::new(program);
-        for _ in 0..random.below(6) {
+        for _ in 0..random.below(4) {
             let mut one = grant(random, world);
             if random.chance(30) {
                 one.source = random.pick(WILD_SOURCES).to_owned();
@@ -175,6 +174,17 @@ fn grant(random: &mut Random, world: &World) -> Grant {
     Grant { source, target, how }
 }
 
+/// Whether launching such a grant can succeed.
+fn can_be_granted(world: &World, grant: &Grant) -> bool {
+    let kind =
+        |path: &str| world.get(&parts(path.trim_start_matches('@')).join("/")).map(|entry| &entry.kind);
+    match (&grant.how, kind(&grant.source)) {
+        (How::Overlay(upper), Some(Kind::Folder)) => kind(upper) == Some(&Kind::Folder),
+        (How::Read | How::Write, Some(Kind::Folder | Kind::File(_))) | (How::Open, Some(_)) => true,
+        _ => false,
+    }
+}
+
 /// A place of the world, most often a folder; now and then written another way, or nowhere.
 fn source(random: &mut Random, world: &World) -> String {
     let all: Vec<&String> = world.keys().filter(|name| !name.starts_with("beside")).collect();
@@ -205,14 +215,22 @@ fn open_source(random: &mut Random, world: &World) -> String {
 }
 
 fn directory(random: &mut Random, world: &World, grants: &[Grant]) -> String {
-    if grants.is_empty() || random.chance(40) {
-        return random.pick(&["/tmp", "/tmp", "/tmp", "/", "/home", "/g", "/dev", "/nowhere"]).to_owned();
+    if grants.is_empty() || random.chance(30) {
+        return random
+            .pick(&["/tmp", "/tmp", "/tmp", "/tmp", "/tmp", "/", "/", "/dev", "/g", "/nowhere"])
+            .to_owned();
     }
     let Grant { source, target, .. } = random.pick_of(grants);
-    match random.below(10) {
-        0..6 => target.clone(),
-        6 => parent(target).to_owned(),
-        7 => format!("{target}/{}", random.pick(NAMES)),
+    match random.below(20) {
+        _ if world
+            .get(source.trim_start_matches(['@', '/']))
+            .is_none_or(|entry| entry.kind != Kind::Folder) =>
+        {
+            parent(target).to_owned()
+        }
+        0..14 => target.clone(),
+        14..18 => parent(target).to_owned(),
+        18 => format!("{target}/{}", random.pick(NAMES)),
         _ => {
             let below = super::probes::below(world, source);
             match below.is_empty() {
@@ -278,6 +296,7 @@ fn wild_number(random: &mut Random, plan: &mut Plan) {
 
 /// Where granted places begin: some inside others, and some that differ in how a name goes on.
 pub(super) const PLACES: &[&str] = &["/g", "/g/x", "/g/x/y", "/gx", "/home/u", "/home/v", "/srv/deep/er"];
+const GRANTS_MAX: usize = 8;
 const WILD_SOURCES: &[&str] = &[
     "/",
     "/usr",

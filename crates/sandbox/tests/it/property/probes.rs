@@ -3,7 +3,7 @@
 use super::plan::{Grant, How, PLACES, Plan, parent};
 use super::random::Random;
 use super::refusals::parts;
-use super::world::{Kind, NAMES, World, join, path_of};
+use super::world::{NAMES, World, join, path_of};
 
 /// One thing to try, in words. In paths `@` at the start stands for the case's folder.
 pub(super) type Probe = Vec<String>;
@@ -48,7 +48,7 @@ pub(super) fn random(random: &mut Random, world: &World, plan: &Plan, count: usi
     probes
 }
 
-fn probe(words: &[&str]) -> Probe {
+pub(super) fn probe(words: &[&str]) -> Probe {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -90,11 +90,11 @@ fn named(random: &mut Random, world: &World, plan: &Plan) -> String {
 
 fn plain(random: &mut Random, world: &World, plan: &Plan) -> String {
     let kind = random.below(100);
-    if let (0..65, false) = (kind, plan.grants.is_empty()) {
+    if let (0..78, false) = (kind, plan.grants.is_empty()) {
         // Where something can change more often than where nothing can.
         let writable: Vec<&Grant> =
             plan.grants.iter().filter(|grant| matches!(grant.how, How::Write | How::Overlay(_))).collect();
-        let Grant { source, target, .. } = if random.chance(40) && !writable.is_empty() {
+        let Grant { source, target, .. } = if random.chance(60) && !writable.is_empty() {
             random.pick(&writable)
         } else {
             random.pick_of(&plan.grants)
@@ -111,12 +111,12 @@ fn plain(random: &mut Random, world: &World, plan: &Plan) -> String {
         };
     }
     match kind {
-        65..75 => {
+        78..83 => {
             let all: Vec<&String> = world.keys().collect();
             path_of(random.pick_of(&all).as_str())
         }
-        75..85 => random.pick(&["/tmp/a", "/tmp/b", "/tmp/a/a", "/tmp/c/b", "/dev/shm/a", "/tmp"]).to_owned(),
-        85..92 => random.pick(SYSTEM).to_owned(),
+        83..91 => random.pick(&["/tmp/a", "/tmp/b", "/tmp/a/a", "/tmp/c/b", "/dev/shm/a", "/tmp"]).to_owned(),
+        91..96 => random.pick(SYSTEM).to_owned(),
         _ => format!("{}/{}", random.pick(PLACES), random.pick(NAMES)),
     }
 }
@@ -150,11 +150,6 @@ fn written(random: &mut Random, plan: &Plan, path: &str) -> String {
         (7, _) if path.len() > 1 => format!("{path}/.."),
         _ => path.to_owned(),
     }
-}
-
-/// Whether the world has a socket there, which is what connecting needs outside.
-pub(super) fn is_socket(world: &World, name: &str) -> bool {
-    world.get(name).is_some_and(|entry| entry.kind == Kind::Socket)
 }
 
 const SYSTEM: &[&str] = &[

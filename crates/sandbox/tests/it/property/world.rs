@@ -176,7 +176,10 @@ pub(super) fn look_at(root: &str) -> io::Result<World> {
             }
             () if kind.is_file() => {
                 open(0o400)?;
-                Kind::File(fs::read(&path)?)
+                let content = fs::read(&path)?;
+                // It may have another name, which is looked at later.
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+                Kind::File(content)
             }
             () if kind.is_symlink() => Kind::Link(fs::read_link(&path)?.to_string_lossy().into_owned()),
             () if kind.is_socket() => Kind::Socket,
