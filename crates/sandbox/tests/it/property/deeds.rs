@@ -54,6 +54,10 @@ impl Model {
         self.walk(self.here, path, true, false)
     }
 
+    fn is_socket(&self, path: &str) -> bool {
+        self.follow(path).is_ok_and(|place| matches!(self.nodes[place.node].what, What::Socket))
+    }
+
     fn needs(&self, place: At, wanted: u32) -> Done {
         if self.may(place, wanted) { Ok(()) } else { Err("denied") }
     }

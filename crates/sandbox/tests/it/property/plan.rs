@@ -188,8 +188,12 @@ fn can_be_granted(world: &World, grant: &Grant) -> bool {
 /// A place of the world, most often a folder; now and then written another way, or nowhere.
 fn source(random: &mut Random, world: &World) -> String {
     let all: Vec<&String> = world.keys().filter(|name| !name.starts_with("beside")).collect();
-    let folders: Vec<&String> =
-        all.iter().copied().filter(|name| world[*name].kind == Kind::Folder && !name.is_empty()).collect();
+    // Those that take an overlay's changes have nothing in them.
+    let folders: Vec<&String> = all
+        .iter()
+        .copied()
+        .filter(|name| world[*name].kind == Kind::Folder && !name.is_empty() && !name.starts_with("up"))
+        .collect();
     let use_folder = random.chance(65);
     let path = path_of(random.pick_of(if use_folder { &folders } else { &all }).as_str());
     match random.below(40) {

@@ -3,7 +3,7 @@
 use super::plan::{Grant, How, PLACES, Plan, parent};
 use super::random::Random;
 use super::refusals::parts;
-use super::world::{NAMES, World, join, path_of};
+use super::world::{self, Kind, NAMES, World, join, path_of};
 
 /// One thing to try, in words. In paths `@` at the start stands for the case's folder.
 pub(super) type Probe = Vec<String>;
@@ -23,8 +23,15 @@ pub(super) fn random(random: &mut Random, world: &World, plan: &Plan, count: usi
     let mut probes = vec![probe(&["list", "/"]), probe(&["read", "@/secret"])];
     let mut runs = 0;
     while probes.len() < count {
-        let place = place(random, world, plan);
-        let words = match random.below(103) {
+        let kind = random.below(103);
+        let wanted: Wanted = match kind {
+            0..18 | 35..50 => is_file,
+            18..27 => is_folder,
+            54..60 => is_program,
+            _ => |_| true,
+        };
+        let place = place(random, world, plan, wanted);
+        let words = match kind {
             0..18 => vec!["read", &place],
             18..27 => vec!["list", &place],
             27..35 => vec!["look", &place],
@@ -35,9 +42,9 @@ pub(super) fn random(random: &mut Random, world: &World, plan: &Plan, count: usi
                 runs += 1;
                 vec!["run", &place]
             }
-            54..62 => vec!["connect", &place],
-            62..64 => vec!["socket", random.pick(&["tcp", "udp", "netlink", "local"])],
-            64..67 => vec!["signal", random.pick(&["itself", "group", "child", "1", "host", "4000001"])],
+            54..61 => vec!["connect", &place],
+            61..63 => vec!["socket", random.pick(&["tcp", "udp", "netlink", "local"])],
+            63..66 => vec!["signal", random.pick(&["itself", "group", "child", "1", "host", "4000001"])],
             _ => {
                 probes.push(change(random, world, plan, &place));
                 continue;
@@ -48,17 +55,34 @@ pub(super) fn random(random: &mut Random, world: &World, plan: &Plan, count: usi
     probes
 }
 
+/// What a probe does best with.
+type Wanted = fn(&Kind) -> bool;
+
+fn is_file(kind: &Kind) -> bool {
+    matches!(kind, Kind::File(_))
+}
+
+fn is_folder(kind: &Kind) -> bool {
+    *kind == Kind::Folder
+}
+
+fn is_program(kind: &Kind) -> bool {
+    matches!(kind, Kind::File(content) if content == world::PROGRAM.as_bytes())
+}
+
 pub(super) fn probe(words: &[&str]) -> Probe {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// Something that makes, names or removes.
 fn change(random: &mut Random, world: &World, plan: &Plan, place: &str) -> Probe {
-    let (old, new) = (named(random, world, plan), named(random, world, plan));
+    let kind = random.below(36);
+    let wanted = if (31..34).contains(&kind) { is_folder } else { is_file };
+    let (old, new) = (named(random, world, plan, wanted), named(random, world, plan, |_| true));
     // Most often within what is mounted together.
     let near = format!("{}/{}", parent(&old), random.pick(NAMES));
     let new = if random.chance(60) { near } else { new };
-    match random.below(36) {
+    match kind {
         0..9 => probe(&["create", &new, "made"]),
         9..14 => probe(&["folder", &new]),
         14..17 => probe(&["link", place, &new]),
@@ -72,14 +96,14 @@ fn change(random: &mut Random, world: &World, plan: &Plan, place: &str) -> Probe
 }
 
 /// Any place, written in some way.
-fn place(random: &mut Random, world: &World, plan: &Plan) -> String {
-    let plain = plain(random, world, plan);
+fn place(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
+    let plain = plain(random, world, plan, wanted);
     written(random, plan, &plain)
 }
 
 /// A place whose last name is written plainly.
-fn named(random: &mut Random, world: &World, plan: &Plan) -> String {
-    let plain = plain(random, world, plan);
+fn named(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
+    let plain = plain(random, world, plan, wanted);
     let Some(name) = parts(&plain).last().map(|name| (*name).to_owned()) else {
         return format!("/{}", random.pick(NAMES));
     };
@@ -88,36 +112,46 @@ fn named(random: &mut Random, world: &World, plan: &Plan) -> String {
     if above == "." { name } else { format!("{}/{name}", above.trim_end_matches('/')) }
 }
 
-fn plain(random: &mut Random, world: &World, plan: &Plan) -> String {
+fn plain(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
     let kind = random.below(100);
-    if let (0..78, false) = (kind, plan.grants.is_empty()) {
-        // Where something can change more often than where nothing can.
-        let writable: Vec<&Grant> =
-            plan.grants.iter().filter(|grant| matches!(grant.how, How::Write | How::Overlay(_))).collect();
-        let Grant { source, target, .. } = if random.chance(60) && !writable.is_empty() {
-            random.pick(&writable)
-        } else {
-            random.pick_of(&plan.grants)
-        };
-        let inside = below(world, source);
-        return match random.below(10) {
-            0 => target.clone(),
-            1 | 2 => format!("{target}/{}", random.pick(NAMES)),
-            3 if !inside.is_empty() => format!("{target}/{}/{}", random.pick_of(&inside), random.pick(NAMES)),
-            4 => parent(target).to_owned(),
-            5 => join(parent(target), random.pick(NAMES)),
-            _ if inside.is_empty() => target.clone(),
-            _ => format!("{target}/{}", random.pick_of(&inside)),
-        };
+    if kind < 82 && !plan.grants.is_empty() {
+        return granted(random, world, plan, wanted);
     }
     match kind {
-        78..83 => {
+        82..86 => {
             let all: Vec<&String> = world.keys().collect();
             path_of(random.pick_of(&all).as_str())
         }
-        83..91 => random.pick(&["/tmp/a", "/tmp/b", "/tmp/a/a", "/tmp/c/b", "/dev/shm/a", "/tmp"]).to_owned(),
-        91..96 => random.pick(SYSTEM).to_owned(),
+        86..92 => random.pick(&["/tmp/a", "/tmp/b", "/tmp/a/a", "/tmp/c/b", "/dev/shm/a", "/tmp"]).to_owned(),
+        92..97 => random.pick(SYSTEM).to_owned(),
         _ => format!("{}/{}", random.pick(PLACES), random.pick(NAMES)),
+    }
+}
+
+/// A place in a grant, or near one.
+fn granted(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
+    // Where something can change more often than where nothing can.
+    let writable: Vec<&Grant> =
+        plan.grants.iter().filter(|grant| matches!(grant.how, How::Write | How::Overlay(_))).collect();
+    let is_change = random.chance(50) && !writable.is_empty();
+    let (mut target, mut inside) = ("", Vec::new());
+    for _ in 0..4 {
+        let grant = if is_change { random.pick(&writable) } else { random.pick_of(&plan.grants) };
+        (target, inside) = (&grant.target, below(world, &grant.source));
+        let above = parts(grant.source.trim_start_matches('@')).join("/");
+        inside.retain(|name| world.get(&join(&above, name)).is_some_and(|entry| wanted(&entry.kind)));
+        if !inside.is_empty() {
+            break;
+        }
+    }
+    match random.below(20) {
+        0 | 1 => target.to_owned(),
+        2 => format!("{target}/{}", random.pick(NAMES)),
+        3 if !inside.is_empty() => format!("{target}/{}/{}", random.pick_of(&inside), random.pick(NAMES)),
+        4 => parent(target).to_owned(),
+        5 => join(parent(target), random.pick(NAMES)),
+        _ if inside.is_empty() => target.to_owned(),
+        _ => format!("{target}/{}", random.pick_of(&inside)),
     }
 }
 

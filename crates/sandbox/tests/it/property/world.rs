@@ -74,7 +74,7 @@ pub(super) fn random(random: &mut Random, has_strangers: bool) -> World {
         folders.push(name.to_owned());
         world.insert(name.to_owned(), Entry::new(Kind::Folder, folder_mode(random)));
     }
-    for number in 0..8 + random.below(16) {
+    for number in 0..16 + random.below(24) {
         let inside = if random.chance(10) { String::new() } else { random.pick_of(&folders).clone() };
         let path = join(&inside, random.pick(NAMES));
         if world.contains_key(&path) {
