@@ -199,6 +199,7 @@ fn kind_of(errno: Errno) -> String {
         Errno::INVAL => "invalid",
         Errno::SRCH => "no-process",
         Errno::NOSPC => "full",
+        Errno::STALE => "stale",
         other => return format!("errno-{}", other.raw_os_error()),
     };
     kind.to_owned()

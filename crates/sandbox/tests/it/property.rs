@@ -53,7 +53,7 @@ fn what_build_refuses_is_exactly_what_it_should() {
     let place = Place::new();
     let (mut built, mut refused) = (0, 0);
     for seed in seeds(BUILDS) {
-        let case = place.wild(seed);
+        let case = Place::wild(seed);
         match place.build(&case, None) {
             Ok(true) => built += 1,
             Ok(false) => refused += 1,
@@ -79,7 +79,7 @@ fn a_mistake_is_found() {
         println!("{mistake:?}: {}", found.expect("the comparison finds it"));
     }
     let found = (0..MISTAKEN_CASES)
-        .find_map(|seed| place.build(&place.wild(seed), Some(Mistake::NothingIsReserved)).err());
+        .find_map(|seed| place.build(&Place::wild(seed), Some(Mistake::NothingIsReserved)).err());
     println!("{}", found.expect("the comparison finds it"));
 }
 
@@ -137,10 +137,8 @@ fn seeds(count: u64) -> impl Iterator<Item = u64> {
 fn fail(seed: u64, case: &Case, why: &str, fails: impl Fn(&Case) -> Option<String>) -> ! {
     let (case, shrunk) = shrunk(case, fails);
     let Case { world, plan, probes } = &case;
-    let world: String = world.iter().map(|(name, entry)| format!("  {name:?} {entry:?}\n")).collect();
-    let probes: String = probes.iter().map(|probe| format!("  {probe:?}\n")).collect();
     panic!(
-        "{why}\nsmaller: {}\nFUMEHOOD_SEED={seed} FUMEHOOD_CASES=1 repeats it\nworld:\n{world}plan: {plan:#?}\nprobes:\n{probes}",
+        "{why}\nsmaller: {}\nFUMEHOOD_SEED={seed} FUMEHOOD_CASES=1 repeats it\n{world:#?}\n{plan:#?}\n{probes:?}",
         shrunk.as_deref().unwrap_or("it did not fail again"),
     );
 }
@@ -172,7 +170,7 @@ fn shrunk(case: &Case, fails: impl Fn(&Case) -> Option<String>) -> (Case, Option
         keep_if_it_fails(&mut best, smaller);
     }
     let mut smaller = best.clone();
-    smaller.plan.directory = "/tmp".to_owned();
+    "/tmp".clone_into(&mut smaller.plan.directory);
     keep_if_it_fails(&mut best, smaller);
     for name in case.world.keys().rev() {
         let is_needed = best

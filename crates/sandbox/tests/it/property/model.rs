@@ -39,6 +39,7 @@ pub(super) struct Model {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub(super) struct Node {
     pub(super) what: What,
     pub(super) mode: u32,
@@ -63,6 +64,7 @@ pub(super) enum What {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub(super) struct Mount {
     pub(super) root: usize,
     pub(super) on: At,

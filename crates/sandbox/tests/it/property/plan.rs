@@ -68,7 +68,7 @@ impl Plan {
             let mut one = grant(random, world);
             // Not more often, or nothing would be launched.
             if random.chance(98) && !can_be_granted(world, &one) {
-                one.source = "@/a".to_owned();
+                "@/a".clone_into(&mut one.source);
             }
             plan.grants.push(one);
             let is_refused = !refusals(&plan, root, helper, None).is_empty();
@@ -88,13 +88,13 @@ impl Plan {
         for _ in 0..random.below(4) {
             let mut one = grant(random, world);
             if random.chance(30) {
-                one.source = random.pick(WILD_SOURCES).to_owned();
+                random.pick(WILD_SOURCES).clone_into(&mut one.source);
             }
             if random.chance(15) {
-                one.target = random.pick(WILD_TARGETS).to_owned();
+                random.pick(WILD_TARGETS).clone_into(&mut one.target);
             }
             if let (How::Overlay(upper), true) = (&mut one.how, random.chance(30)) {
-                *upper = random.pick(WILD_SOURCES).to_owned();
+                random.pick(WILD_SOURCES).clone_into(upper);
             }
             plan.grants.push(one);
         }
@@ -105,9 +105,10 @@ impl Plan {
             plan.grants.extend(many);
         }
         for _ in 0..random.below(3) {
-            plan.protected.push(match random.chance(50) {
-                true => source(random, world),
-                false => random.pick(WILD_SOURCES).to_owned(),
+            plan.protected.push(if random.chance(50) {
+                source(random, world)
+            } else {
+                random.pick(WILD_SOURCES).to_owned()
             });
         }
         if random.chance(10) {
@@ -164,9 +165,10 @@ fn grant(random: &mut Random, world: &World) -> Grant {
     let how = match random.below(10) {
         0..4 => How::Read,
         4..7 => How::Write,
-        7 | 8 => How::Overlay(match random.chance(90) {
-            true => format!("@/up{}", random.below(UPPERS)),
-            false => source(random, world),
+        7 | 8 => How::Overlay(if random.chance(90) {
+            format!("@/up{}", random.below(UPPERS))
+        } else {
+            source(random, world)
         }),
         _ => How::Open,
     };
@@ -237,10 +239,7 @@ fn directory(random: &mut Random, world: &World, grants: &[Grant]) -> String {
         18 => format!("{target}/{}", random.pick(NAMES)),
         _ => {
             let below = super::probes::below(world, source);
-            match below.is_empty() {
-                true => target.clone(),
-                false => format!("{target}/{}", random.pick_of(&below)),
-            }
+            if below.is_empty() { target.clone() } else { format!("{target}/{}", random.pick_of(&below)) }
         }
     }
 }
@@ -291,7 +290,7 @@ fn wild_number(random: &mut Random, plan: &mut Plan) {
                 Duration::from_nanos(1),
                 Duration::from_hours(24),
                 DAY_AND_MORE,
-            ])
+            ]);
         }
         8 => plan.grace = *random.pick_of(&[Duration::ZERO, Duration::from_mins(1), MINUTE_AND_MORE]),
         _ => plan.output_bytes_max = *random.pick_of(&[0, 1, 64 << 20, (64 << 20) + 1]),

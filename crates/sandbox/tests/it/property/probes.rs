@@ -97,22 +97,22 @@ fn change(random: &mut Random, world: &World, plan: &Plan, place: &str) -> Probe
 
 /// Any place, written in some way.
 fn place(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
-    let plain = plain(random, world, plan, wanted);
-    written(random, plan, &plain)
+    let path = anywhere(random, world, plan, wanted);
+    written(random, plan, &path)
 }
 
 /// A place whose last name is written plainly.
 fn named(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
-    let plain = plain(random, world, plan, wanted);
-    let Some(name) = parts(&plain).last().map(|name| (*name).to_owned()) else {
+    let path = anywhere(random, world, plan, wanted);
+    let Some(name) = parts(&path).last().map(|name| (*name).to_owned()) else {
         return format!("/{}", random.pick(NAMES));
     };
     let name = if name.starts_with(['.', '@']) { NAMES[0].to_owned() } else { name };
-    let above = written(random, plan, parent(&plain));
+    let above = written(random, plan, parent(&path));
     if above == "." { name } else { format!("{}/{name}", above.trim_end_matches('/')) }
 }
 
-fn plain(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
+fn anywhere(random: &mut Random, world: &World, plan: &Plan, wanted: Wanted) -> String {
     let kind = random.below(100);
     if kind < 82 && !plan.grants.is_empty() {
         return granted(random, world, plan, wanted);
