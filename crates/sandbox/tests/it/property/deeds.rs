@@ -25,6 +25,7 @@ impl Model {
             }
             ["folder", path] => self.make(path, What::Folder(BTreeMap::new()), 0o755).map(nothing),
             ["fifo", path] => self.make(path, What::Fifo, 0o644).map(nothing),
+            ["link", "", _] => Err("missing"),
             ["link", target, path] => self.make(path, What::Link((*target).to_owned()), 0o777).map(nothing),
             ["name", old, new] => self.name(old, new).map(nothing),
             ["move", old, new] => self.rename(old, new).map(nothing),
