@@ -186,7 +186,8 @@ fn signal(whom: &str) -> Result<(), Errno> {
 /// Which of several answers the kernel gives to who may not is not worth a prediction.
 fn kind_of(errno: Errno) -> String {
     let kind = match errno {
-        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::OVERFLOW => "denied",
+        // The last is what the program says that runs, before anybody asks whether it may be written.
+        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::OVERFLOW | Errno::TXTBSY => "denied",
         Errno::NOENT => "missing",
         Errno::EXIST => "exists",
         Errno::NOTDIR => "no-folder",

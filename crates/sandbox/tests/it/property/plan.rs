@@ -56,6 +56,11 @@ impl Plan {
         }
     }
 
+    pub(super) fn with(mut self, source: &str, target: &str, how: How) -> Self {
+        self.grants.push(Grant { source: source.to_owned(), target: target.to_owned(), how });
+        self
+    }
+
     /// A plan for this world that is run. Now and then one that is refused.
     pub(super) fn random(random: &mut Random, world: &World, root: &str, helper: &Path) -> Self {
         let program = random.pick(&["/payload", "/payload", "/payload", "/g/p/payload", "/opt/payload"]);
