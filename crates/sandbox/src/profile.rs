@@ -190,7 +190,7 @@ impl ProfileBuilder {
     }
 
     /// Grants a file or folder of the host at `target`. At most 100 grants of all kinds. Not in a place that is the
-    /// sandbox's own, but below `/tmp`, which is the child's.
+    /// sandbox's own; below `/tmp`, which is the child's, only files.
     ///
     /// No part of `source` may be a symbolic link: resolve it first, so that what was looked at is what is granted.
     /// A launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant) otherwise.
@@ -310,7 +310,12 @@ impl ProfileBuilder {
             arguments: arguments.collect::<Result<_, _>>()?,
             environment,
             directory: text(self.directory.into_os_string().as_bytes().to_vec(), "the directory")?,
-            grants: self.grants,
+            // Written in one way: a slash at the end asks for a folder.
+            grants: self
+                .grants
+                .into_iter()
+                .map(|grant| Grant { target: grant.target.components().collect(), ..grant })
+                .collect(),
             open: self.open,
             memory_bytes_total: self.memory_bytes_total,
             limits: self.limits,

@@ -20,6 +20,7 @@ mod resources;
 mod scene;
 mod stage;
 mod trial;
+mod tries;
 mod writes;
 
 use std::path::Path;
@@ -29,6 +30,7 @@ use crate::{Level, Sandbox};
 pub use machine::{Machine, become_machine, machines};
 use scene::Payload;
 use trial::{Control, Expected, HostTrial};
+pub use tries::{TRY_ARGUMENT, try_each};
 
 /// One way out of a sandbox, or around a limit.
 #[derive(Debug)]

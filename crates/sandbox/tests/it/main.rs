@@ -14,6 +14,7 @@ mod list;
 mod machines;
 mod missing;
 mod page;
+mod property;
 mod work;
 
 use std::path::PathBuf;
