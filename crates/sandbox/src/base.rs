@@ -10,7 +10,6 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::grant::OpenGrant;
 use crate::mount::{self, DATA, Failure, NEVER, READ_ONLY};
 use crate::sys::process::unshare;
 use crate::wire::Step;
@@ -23,7 +22,7 @@ pub(crate) struct Views {
 }
 
 /// Names in the root that are not the sandbox's own, and whether each is a folder.
-type Top = BTreeMap<Vec<u8>, bool>;
+pub(crate) type Top = BTreeMap<Vec<u8>, bool>;
 
 impl Views {
     /// Lays out a root and enters it, leaving the host's files behind.
@@ -41,21 +40,20 @@ impl Views {
         Ok(Self { all: vec![(Top::new(), current().map_err(at_base)?)] })
     }
 
-    /// Enters the view that has a place for each grant, and for nothing else.
-    pub(crate) fn choose(&mut self, grants: &[OpenGrant]) -> Result<(), Errno> {
-        let top = grants.iter().filter_map(OpenGrant::top).collect::<Top>();
-        match self.all.iter().position(|(known, _)| *known == top) {
+    /// Enters the view that has these places, and no others.
+    pub(crate) fn choose(&mut self, top: &Top) -> Result<(), Errno> {
+        match self.all.iter().position(|(known, _)| known == top) {
             Some(place) if place + 1 == self.all.len() => return Ok(()),
             Some(place) => {
                 let view = self.all.remove(place);
                 self.all.push(view);
             }
             None => {
-                let view = another(&top)?;
+                let view = another(top)?;
                 if self.all.len() == VIEWS_MAX {
                     self.all.remove(0);
                 }
-                self.all.push((top, view));
+                self.all.push((top.clone(), view));
             }
         }
         let (_, view) = self.all.last().ok_or(Errno::NOENT)?;

@@ -4,21 +4,17 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use crate::grant::OpenGrant;
 use crate::kernel::END;
 use crate::landlock::Rights;
 use crate::mount::Failure;
 use crate::profile::Limits;
-use crate::root::{self, Writable};
 use crate::sys::exec::execve;
 use crate::sys::landlock::{self, SignalDomain};
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
@@ -31,16 +27,11 @@ pub(crate) struct Job {
     pub(crate) request: Request,
     /// Standard input, output and error.
     pub(crate) standard: [OwnedFd; 3],
-    /// Where records go.
-    pub(crate) report: OwnedFd,
-    /// Closed by our parent when the host has been sent what it can end us by. Nobody is told that we run before.
-    pub(crate) announced: OwnedFd,
     /// The system call filter.
     pub(crate) filter: Rc<[seccomp::Instruction]>,
     pub(crate) rights: Rights,
     /// Processes that the kernel counts to the limit and that are none of this run.
     pub(crate) others: u64,
-    pub(crate) kind: Kind,
 }
 
 /// What surrounds a run.
@@ -58,76 +49,18 @@ pub(crate) struct Rule {
     pub(crate) allowed: u64,
 }
 
-/// Pid 1 of the new namespaces. Never returns.
-pub(crate) fn init(job: &Job, grants: Vec<OpenGrant>) -> ! {
-    let limits = job.request.limits;
-    let completed = root::complete(grants, limits)
-        .and_then(|writable| rules(&writable, job.rights).map_err(|errno| (Step::Landlock, errno)));
-    let (step, errno) = match completed.and_then(|rules| run(job, &rules, None)) {
-        Ok(never) => match never {},
-        Err(failure) => failure,
-    };
-    send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
-    process::exit(SETUP_FAILED);
-}
-
-/// The mounts say the same already; this is a second opinion, from another part of the kernel.
-fn rules(writable: &[Writable], rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> {
-    if rights.handled().files == 0 {
-        return Ok(Vec::new());
-    }
-    let own = [
-        (Path::new("/"), rights.read()),
-        (Path::new("/tmp"), rights.write()),
-        (Path::new("/dev/null"), rights.write_file()),
-    ];
-    let granted = writable.iter().map(|Writable { path, is_directory }| {
-        (path.as_path(), if *is_directory { rights.write() } else { rights.write_file() })
-    });
-    let open = |(path, allowed)| {
-        let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Rc::new(Rule { file, allowed }))
-    };
-    own.into_iter().chain(granted).map(open).collect()
-}
-
+/// What nobody has.
 pub(crate) enum Never {}
 
-/// Starts the program's process and outlives it as the sandbox's reaper.
-///
-/// In a domain it ends the others of the run itself; in a namespace the kernel does.
-pub(crate) fn run(job: &Job, rules: &[Rc<Rule>], domain: Option<&SignalDomain>) -> Result<Never, Failure> {
-    let at_fork = |errno| (Step::Fork, errno);
-    let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
-    // Before the fork, so that no signal is lost.
-    signals().block_only().map_err(at_fork)?;
-    match process::clone(Namespaces::NONE).map_err(at_fork)? {
-        Clone::Child => {
-            drop(executed);
-            let (step, errno) = match become_program(job, rules) {
-                Ok(never) => match never {},
-                Err(failure) => failure,
-            };
-            // This pipe closes itself when the program starts.
-            send(&failing, Record::Failed { step, errno: errno.raw_os_error() });
-            process::exit(SETUP_FAILED);
-        }
-        Clone::Parent { child, .. } => {
-            let Job { report, announced, .. } = job;
-            // Only these stay open here: a pipe of the program's must end when the program lets go of it.
-            close_all_but([report, &executed, announced]).map_err(at_fork)?;
-            reap(child, [report, &executed, announced], domain)
-        }
-    }
-}
-
 /// What an init waits for.
-fn signals() -> SignalSet {
+pub(crate) fn signals() -> SignalSet {
     SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()])
 }
 
 /// Waits for everything that ends up without a parent, and leaves when the program has left.
-fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Option<&SignalDomain>) -> ! {
+///
+/// In a domain it ends the others of the run itself; in a namespace the kernel does.
+pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Option<&SignalDomain>) -> ! {
     let leave = |code| {
         if let Some(domain) = domain {
             crate::kernel::end_everybody(domain);
@@ -139,9 +72,6 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
     }
     let mut record = [0; crate::wire::RECORD_BYTES];
     let ended = rustix::io::read(executed, &mut record);
-    if await_close(announced).is_err() {
-        leave(SETUP_FAILED);
-    }
     match ended {
         // If nobody hears it, nobody waits for the program, and nobody would end it.
         Ok(0) if rustix::io::write(report, &Record::Executed.to_bytes()).is_ok() => {}
@@ -178,25 +108,30 @@ fn reap(program: Pid, [report, executed, announced]: [&OwnedFd; 3], domain: Opti
     }
 }
 
-/// From a copy of pid 1 to the program. Each step takes something away for ever.
-fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
-    let Job { request, standard, filter, rights, others, kind, .. } = job;
+/// The first half of the way from a copy of init to the program: what it can lose before it knows what it is to do. Each
+/// step takes something away for ever.
+pub(crate) fn shed(kind: Kind) -> Result<(), Failure> {
     let at = |step| move |errno| (step, errno);
     SignalSet::of(&[]).block_only().map_err(at(Step::Session))?;
     process::reset_signal(libc::SIGPIPE);
     rustix::process::setsid().map_err(at(Step::Session))?;
-    let directory = request.directory.as_c_str();
-    rustix::process::chdir(directory).map_err(at(Step::Directory))?;
     match kind {
         Kind::Namespaces => {
             inner_namespace().map_err(at(Step::InnerNamespace))?;
-            give_up_privileges().map_err(at(Step::Privileges))?;
+            give_up_privileges().map_err(at(Step::Privileges))
         }
-        Kind::Kernel => drop_capabilities().map_err(at(Step::Privileges))?,
+        Kind::Kernel => drop_capabilities().map_err(at(Step::Privileges)),
     }
+}
+
+/// The second half.
+pub(crate) fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
+    let Job { request, standard, filter, rights, others, .. } = job;
+    let at = |step| move |errno| (step, errno);
+    rustix::process::chdir(request.directory.as_c_str()).map_err(at(Step::Directory))?;
     restrict_files(rules, *rights).map_err(at(Step::Landlock))?;
     // Not before: at the lowest limit of open files the steps above could open none.
-    limit(request.limits, *others).map_err(at(Step::Limits))?;
+    limit(request.limits, *others)?;
     if request.program.is_empty() {
         try_process_limit().map_err(at(Step::ProcessLimit))?;
     }
@@ -214,30 +149,37 @@ fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Failure> {
     Err((Step::Execute, execve(&request.program, &arguments, &environment)))
 }
 
-fn limit(limits: Limits, others: u64) -> Result<(), Errno> {
-    let set = |resource, value| {
-        rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+/// Above what the host itself was given nothing can be set, and then the step tells which limit it was.
+fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
+    let set = |resource, soft, hard, step| {
+        rustix::process::setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })
+            .map_err(|errno| (step, errno))
     };
-    // Zero would let a handler of the host's read a crashed program; at one byte the kernel starts none.
-    set(Resource::Core, 1)?;
-    set(Resource::Nice, 0)?;
-    set(Resource::Rtprio, 0)?;
-    set(Resource::Memlock, 0)?;
-    set(Resource::Msgqueue, 0)?;
     // The kernel counts them for the user, whose own programs would get none.
     let signals = rustix::process::getrlimit(Resource::Sigpending).maximum;
-    set(Resource::Sigpending, signals.unwrap_or(SIGNALS_QUEUED).min(SIGNALS_QUEUED))?;
-    set(Resource::Fsize, limits.file_bytes)?;
-    set(Resource::Nofile, limits.open_files)?;
-    set(Resource::Nproc, limits.processes + others)?;
-    set(Resource::Data, limits.memory_bytes_per_process)?;
+    let signals = signals.unwrap_or(SIGNALS_QUEUED).min(SIGNALS_QUEUED);
     // Pages that are only read count for no limit, but their tables take memory: one byte for each 512. Programs that
     // reserve much more than they use, as Node does, need as much of it.
-    set(Resource::As, ADDRESSES_PER_BYTE * limits.memory_bytes_per_process)?;
-    set(Resource::Stack, STACK_BYTES)?;
+    let addresses = ADDRESSES_PER_BYTE * limits.memory_bytes_per_process;
+    for (resource, value, step) in [
+        // Zero would let a handler of the host's read a crashed program; at one byte the kernel starts none.
+        (Resource::Core, 1, Step::Limits),
+        (Resource::Nice, 0, Step::Limits),
+        (Resource::Rtprio, 0, Step::Limits),
+        (Resource::Memlock, 0, Step::Limits),
+        (Resource::Msgqueue, 0, Step::Limits),
+        (Resource::Sigpending, signals, Step::Limits),
+        (Resource::Stack, STACK_BYTES, Step::Limits),
+        (Resource::Fsize, limits.file_bytes, Step::FileLimit),
+        (Resource::Nofile, limits.open_files, Step::OpenFilesLimit),
+        (Resource::Nproc, limits.processes + others, Step::ProcessesLimit),
+        (Resource::Data, limits.memory_bytes_per_process, Step::MemoryLimit),
+        (Resource::As, addresses, Step::MemoryLimit),
+    ] {
+        set(resource, value, value, step)?;
+    }
     // One more second before the signal that cannot be caught.
-    let cpu = Rlimit { current: Some(limits.cpu_seconds), maximum: Some(limits.cpu_seconds + 1) };
-    rustix::process::setrlimit(Resource::Cpu, cpu)
+    set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1, Step::CpuLimit)
 }
 
 /// The kernel holds its own root to no number of processes, in whatever user namespace it hides.
@@ -348,8 +290,9 @@ pub(crate) fn has_ended(process: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// Closes every descriptor of this process but these, which are the only ones that anybody here uses again.
-fn close_all_but(kept: [&OwnedFd; 3]) -> Result<(), Errno> {
-    let mut kept = kept.map(|fd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX));
+pub(crate) fn close_all_but(kept: &[&OwnedFd]) -> Result<(), Errno> {
+    let mut kept: Vec<u32> =
+        kept.iter().map(|fd| u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX)).collect();
     kept.sort_unstable();
     let mut from = 0;
     for fd in kept {
@@ -362,7 +305,7 @@ fn close_all_but(kept: [&OwnedFd; 3]) -> Result<(), Errno> {
 }
 
 /// Waits until the other end of the pipe is closed.
-fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn await_close(pipe: &OwnedFd) -> Result<(), Errno> {
     loop {
         match rustix::io::read(pipe, &mut [0; 1]) {
             Ok(0) => return Ok(()),

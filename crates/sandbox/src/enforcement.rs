@@ -23,6 +23,8 @@ pub enum Level {
 pub struct Enforcement {
     level: Level,
     obstacle: Option<Obstacle>,
+    has_groups: bool,
+    is_root: bool,
     axes: [Axis; 10],
 }
 
@@ -61,18 +63,34 @@ impl Enforcement {
     pub(crate) fn of(hello: Hello, kind: Kind) -> Self {
         // Below version 3 a file could be cut short where it may not be written.
         let has_landlock = hello.landlock_abi >= LANDLOCK_MIN;
+        let memory = if hello.has_groups { MEMORY_WITH_GROUPS } else { MEMORY };
         let (level, axes) = match kind {
-            Kind::Kernel => (Level::Kernel, kernel(hello.is_root)),
-            Kind::Namespaces => {
-                (if has_landlock { Level::Full } else { Level::Namespaces }, namespaces(has_landlock))
-            }
+            Kind::Kernel => (Level::Kernel, kernel(hello.is_root, memory)),
+            Kind::Namespaces if has_landlock => (Level::Full, namespaces(true, memory)),
+            Kind::Namespaces => (Level::Namespaces, namespaces(false, memory)),
         };
         let missing = Obstacle { step: Step::Landlock, errno: libc::ENOSYS };
-        Self { level, obstacle: (level == Level::Namespaces).then_some(missing), axes }
+        Self {
+            level,
+            has_groups: hello.has_groups,
+            is_root: hello.is_root,
+            obstacle: (level == Level::Namespaces).then_some(missing),
+            axes,
+        }
     }
 
     pub(crate) fn because_of(&mut self, obstacle: Obstacle) {
         self.obstacle = Some(obstacle);
+    }
+
+    /// Whether [`ProfileBuilder::memory_total`](crate::ProfileBuilder::memory_total) can be had.
+    pub fn can_limit_total_memory(&self) -> bool {
+        self.has_groups
+    }
+
+    /// The user that programs are for the host, if it is not the host's own.
+    pub(crate) fn user(&self) -> Option<u32> {
+        self.is_root.then_some(crate::launcher::UNUSED_ID)
     }
 
     /// The signal that ends a whole run when its init gets it.
@@ -174,7 +192,7 @@ impl fmt::Display for Level {
     }
 }
 
-fn namespaces(has_landlock: bool) -> [Axis; 10] {
+fn namespaces(has_landlock: bool, memory: &'static str) -> [Axis; 10] {
     let pick = |with: &'static str, without: &'static str| if has_landlock { with } else { without };
     let files =
         pick("mount namespace with a root of its own; Landlock", "mount namespace with a root of its own");
@@ -184,19 +202,19 @@ fn namespaces(has_landlock: bool) -> [Axis; 10] {
         axis(
             "network",
             State::Enforced,
-            "network namespace without a way out, shared with nobody alive; no call that makes a socket",
+            "network namespace of its own without a way out; no call that makes a socket",
         ),
         axis("processes", State::Enforced, "PID namespace: none is seen, and none survives the first"),
         axis("signals", State::Enforced, "PID namespace"),
         axis("syscalls", State::Enforced, FILTER),
-        axis("memory", State::Partly, MEMORY),
+        axis("memory", State::Partly, memory),
         axis("pids", State::Enforced, "process limit of its own user namespace"),
         axis("cpu", State::Partly, CPU),
         axis("environment", State::Enforced, ENVIRONMENT),
     ]
 }
 
-fn kernel(is_root: bool) -> [Axis; 10] {
+fn kernel(is_root: bool, memory: &'static str) -> [Axis; 10] {
     let pids = if is_root {
         "process limit of a user of its own, on top of what other runs there are when it starts"
     } else {
@@ -221,7 +239,7 @@ fn kernel(is_root: bool) -> [Axis; 10] {
         ),
         axis("signals", State::Enforced, "Landlock domain"),
         axis("syscalls", State::Enforced, FILTER),
-        axis("memory", State::Partly, MEMORY),
+        axis("memory", State::Partly, memory),
         axis("pids", State::Partly, pids),
         axis("cpu", State::Partly, CPU),
         axis("environment", State::Enforced, ENVIRONMENT),
@@ -234,6 +252,7 @@ fn axis(name: &'static str, state: State, mechanism: &'static str) -> Axis {
 
 const FILTER: &str = "seccomp list of allowed calls";
 const MEMORY: &str = "data limit of each process; together up to that times the process limit";
+const MEMORY_WITH_GROUPS: &str = "data limit of each process; together up to that times the process limit, or by a control group where the profile limits the total";
 const CPU: &str = "processor time of each process, and the deadline for all";
 const ENVIRONMENT: &str = "built from nothing";
 /// The first version of Landlock that counts as a second opinion.

@@ -17,7 +17,6 @@ use crate::wire::Step;
 pub(crate) struct OpenGrant {
     /// Where the child sees it.
     pub(crate) target: PathBuf,
-    pub(crate) is_writable: bool,
     pub(crate) is_directory: bool,
     pub(crate) opened: Opened,
 }
@@ -36,25 +35,30 @@ impl OpenGrant {
     pub(crate) fn all(grants: &[Grant], Message { bytes, fds }: Message) -> Option<Vec<Self>> {
         let (mut kinds, mut fds) = (bytes.into_iter(), fds.into_iter());
         let mut open = |grant: &Grant| {
-            let is_directory = kinds.next()? == DIRECTORY;
+            let is_directory = is_directory(kinds.next()?);
             let first = fds.next()?;
             let opened = match grant.mode {
                 GrantMode::Read | GrantMode::Write => Opened::Tree(first),
                 GrantMode::Overlay { .. } => Opened::Overlay { lower: first, upper: fds.next()? },
             };
-            let is_writable = !matches!(grant.mode, GrantMode::Read);
-            Some(Self { target: grant.target.clone(), is_writable, is_directory, opened })
+            Some(Self { target: grant.target.clone(), is_directory, opened })
         };
         let all = grants.iter().map(&mut open).collect::<Option<Vec<_>>>()?;
         fds.next().is_none().then_some(all)
     }
+}
 
-    /// Its name in the root, and whether it needs a folder there.
-    pub(crate) fn top(&self) -> Option<(Vec<u8>, bool)> {
-        let mut parts = self.target.components().skip(1);
-        let name = parts.next()?.as_os_str().as_bytes().to_vec();
-        Some((name, self.is_directory || parts.next().is_some()))
-    }
+/// The name of a grant in the root, and whether it needs a folder there; `None` if every root has that place.
+pub(crate) fn top(grant: &Grant, is_directory: bool) -> Option<(Vec<u8>, bool)> {
+    let mut parts = grant.target.components().skip(1);
+    let name = parts.next()?.as_os_str().as_bytes().to_vec();
+    // The child's own, in every root.
+    (name != b"tmp").then(|| (name, is_directory || parts.next().is_some()))
+}
+
+/// Whether the byte that came with a grant says that it is a folder.
+pub(crate) fn is_directory(byte: u8) -> bool {
+    byte == DIRECTORY
 }
 
 /// How files of the host are opened.
@@ -77,6 +81,10 @@ impl Opener<'_> {
             .map_err(|errno| (Step::OpenGrant, errno))?;
             all.bytes.push(if is_directory { DIRECTORY } else { FILE });
             match &grant.mode {
+                // Nobody knows by which path it can be written, so it is no program.
+                GrantMode::Read if grant.source.is_none() => {
+                    all.fds.push(self.tree(&file, NEVER | READ_ONLY | libc::MOUNT_ATTR_NOEXEC)?);
+                }
                 GrantMode::Read => all.fds.push(self.tree(&file, NEVER | READ_ONLY)?),
                 // What the child can write it cannot run.
                 GrantMode::Write => all.fds.push(self.tree(&file, NEVER | libc::MOUNT_ATTR_NOEXEC)?),

@@ -13,7 +13,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 use rustix::thread::CapabilitySet;
 
-use crate::child::{self, Job, Kind, Rule, send};
+use crate::cgroup::{self, Groups};
+use crate::child::{self, Job, Kind, Never, Rule, send};
 use crate::grant::{self, Opener};
 use crate::landlock::Rights;
 use crate::launcher::UNUSED_ID;
@@ -31,6 +32,7 @@ struct Launcher {
     rights: Rights,
     /// What every child may open.
     base: Vec<Rc<Rule>>,
+    groups: Option<Groups>,
     is_root: bool,
     pid: Pid,
     own: OwnedFd,
@@ -49,7 +51,8 @@ pub(crate) fn serve(first: &OwnedFd, second: &OwnedFd) -> Result<(), Errno> {
     let started = Launcher::start(landlock_abi);
     let ready = started.as_ref().map(drop).map_err(|(step, errno)| (*step, errno.raw_os_error()));
     let is_root = started.as_ref().is_ok_and(|launcher| launcher.is_root);
-    socket::send_plain(second, &Hello { ready, landlock_abi, is_root }.to_bytes())?;
+    let has_groups = started.as_ref().is_ok_and(|launcher| launcher.groups.is_some());
+    socket::send_plain(second, &Hello { ready, landlock_abi, has_groups, is_root }.to_bytes())?;
     let Ok(mut launcher) = started else { return Ok(()) };
     let served = launcher.serve([first, second]);
     launcher.end_all();
@@ -77,6 +80,7 @@ impl Launcher {
             filter: crate::seccomp::program(Kind::Kernel).into(),
             rights,
             base: base(rights).map_err(at(Step::Base))?,
+            groups: Groups::find(),
             is_root,
             pid: rustix::process::getpid(),
             own: own.map_err(at(Step::Start))?,
@@ -122,20 +126,23 @@ impl Launcher {
             let open = if grant.source.is_none() { open.next() } else { None };
             rules.push(Rc::new(self.rule(grant, open)?));
         }
+        let group = match (request.memory_bytes_total, self.groups.as_mut()) {
+            (None, _) => None,
+            (Some(bytes), Some(groups)) => Some(groups.make(bytes).map_err(at(Step::MemoryGroup))?),
+            (Some(_), None) => return Err((Step::MemoryGroup, Errno::NOTSUP)),
+        };
         let (announced, announce) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at(Step::Clone))?;
         let filter = Rc::clone(&self.filter);
         let others = processes_of(self.user()).map_err(at(Step::Limits))?;
-        let (rights, kind) = (self.rights, Kind::Kernel);
-        let job = Job { request, standard, report, announced, filter, rights, others, kind };
+        let job = Job { request, standard, filter, rights: self.rights, others };
         match process::clone(Namespaces::NONE).map_err(at(Step::Clone))? {
             Clone::Child => {
                 drop(announce);
                 self.running.clear();
-                self.init(&job, &rules)
+                self.init(&job, &rules, group, &[report, announced])
             }
             Clone::Parent { child, pidfd } => {
-                let report = job.report;
                 if socket::send_record(&report, Record::Cloned, Some(&pidfd)).is_err() {
                     let _ = rustix::process::pidfd_send_signal(&pidfd, END);
                 }
@@ -176,12 +183,12 @@ impl Launcher {
     }
 
     /// The first process of a run. Never returns.
-    fn init(&self, job: &Job, rules: &[Rc<Rule>]) -> ! {
-        let (step, errno) = match self.confine_init() {
+    fn init(&self, job: &Job, rules: &[Rc<Rule>], group: Option<OwnedFd>, reports: &[OwnedFd; 2]) -> ! {
+        let (step, errno) = match self.confine_init(group) {
             Err(failure) => failure,
             Ok(domain) => {
                 let granted = job.request.grants.iter().try_for_each(can_read);
-                let failure = match granted.and_then(|()| child::run(job, rules, Some(&domain))) {
+                let failure = match granted.and_then(|()| run(job, rules, reports, &domain)) {
                     Ok(never) => match never {},
                     Err(failure) => failure,
                 };
@@ -189,12 +196,13 @@ impl Launcher {
                 failure
             }
         };
-        send(&job.report, Record::Failed { step, errno: errno.raw_os_error() });
+        send(&reports[0], Record::Failed { step, errno: errno.raw_os_error() });
         process::exit(child::SETUP_FAILED)
     }
 
-    fn confine_init(&self) -> Result<SignalDomain, Failure> {
+    fn confine_init(&self, group: Option<OwnedFd>) -> Result<SignalDomain, Failure> {
         let at = |step| move |errno| (step, errno);
+        group.map_or(Ok(()), cgroup::join).map_err(at(Step::MemoryGroup))?;
         // Before anything of ours can be told to end.
         SignalSet::of(&[libc::SIGCHLD, libc::SIGTERM, END.as_raw()]).block_only().map_err(at(Step::Fork))?;
         rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
@@ -272,6 +280,40 @@ impl Launcher {
             let _ = rustix::process::waitid(WaitId::PidFd(run.pidfd.as_fd()), WaitIdOptions::EXITED);
         }
         self.end_orphans();
+        if let Some(groups) = &mut self.groups {
+            groups.sweep();
+        }
+    }
+}
+
+/// Starts the program's process and outlives it as the run's reaper. The host hears nothing before `announced` is
+/// closed, when it has what it can end us by.
+fn run(
+    job: &Job,
+    rules: &[Rc<Rule>],
+    [report, announced]: &[OwnedFd; 2],
+    domain: &SignalDomain,
+) -> Result<Never, Failure> {
+    let at_fork = |errno| (Step::Fork, errno);
+    let (executed, failing) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(at_fork)?;
+    match process::clone(Namespaces::NONE).map_err(at_fork)? {
+        Clone::Child => {
+            drop(executed);
+            let begun = child::shed(Kind::Kernel).and_then(|()| child::become_program(job, rules));
+            let (step, errno) = match begun {
+                Ok(never) => match never {},
+                Err(failure) => failure,
+            };
+            // This pipe closes itself when the program starts.
+            send(&failing, Record::Failed { step, errno: errno.raw_os_error() });
+            process::exit(child::SETUP_FAILED);
+        }
+        Clone::Parent { child, .. } => {
+            // Only these stay open here: a pipe of the program's must end when the program lets go of it.
+            child::close_all_but(&[report, &executed, announced]).map_err(at_fork)?;
+            child::await_close(announced).map_err(at_fork)?;
+            child::reap(child, [report, &executed], Some(domain))
+        }
     }
 }
 

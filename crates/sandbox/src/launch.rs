@@ -5,11 +5,12 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Gid, Uid};
 
 use crate::child::Kind;
 use crate::confined::{Confined, Exit, Outcome};
@@ -19,10 +20,31 @@ use crate::profile::Profile;
 use crate::socket;
 use crate::wire::{HELLO_BYTES, Hello, REQUEST_BYTES_MAX, Record, Request, Step};
 
-/// A launcher process, alive as long as this value.
+/// What confines programs on this machine, tried once for each process and remembered.
+///
+/// Starts a launcher and lets go of it; who runs something starts a [`Sandbox`], which knows it by itself. A refusal is
+/// not remembered: it may have been a moment's.
+///
+/// # Authority
+/// As [`Sandbox::start`].
+///
+/// # Errors
+/// As [`Sandbox::start`].
+pub fn probe() -> Result<&'static Enforcement, SandboxError> {
+    static KNOWN: OnceLock<Enforcement> = OnceLock::new();
+    match KNOWN.get() {
+        Some(known) => Ok(known),
+        None => Sandbox::start().map(|sandbox| KNOWN.get_or_init(|| sandbox.enforcement.clone())),
+    }
+}
+
+/// A launcher process, alive as long as this value, and what it takes to start programs with it.
+///
+/// It can be shared by threads. Dropping it ends all that it started, within two seconds at most.
 ///
 /// # Authority
 /// Starts processes, each confined as its [`Profile`] says. Opens only what profiles grant and the system's programs.
+/// Executes this program again, or the helper that was named.
 #[derive(Debug)]
 pub struct Sandbox {
     /// Opens what is granted.
@@ -54,6 +76,8 @@ pub enum SandboxError {
         /// What was asked for.
         floor: crate::Level,
     },
+    /// The memory of all processes together was to be limited, and cannot be here.
+    NoMemoryTotal,
     /// A step of the set-up failed; the program never ran.
     SetUp {
         /// The step.
@@ -67,18 +91,26 @@ pub enum SandboxError {
 
 impl Sandbox {
     /// Starts a launcher by executing this very program again, which must call
-    /// [`helper::dispatch`](crate::helper::dispatch) first thing in `main`.
+    /// [`helper::dispatch`](crate::helper::dispatch) first thing in `main`, and tries it with a child that executes
+    /// nothing. Half a second without an answer from a machine that has a processor to spare is a refusal.
+    ///
+    /// # Authority
+    /// Starts processes that see and change nothing.
     ///
     /// # Errors
-    /// [`SandboxError::Launcher`].
+    /// [`SandboxError::Launcher`], [`SandboxError::Unavailable`] where no level can be had, [`SandboxError::NoAnswer`],
+    /// [`SandboxError::LauncherGone`] if the program does not call `dispatch`, [`SandboxError::Host`].
     pub fn start() -> Result<Self, SandboxError> {
         Self::start_with(Path::new("/proc/self/exe"))
     }
 
     /// Starts a launcher from another program that calls [`helper::dispatch`](crate::helper::dispatch).
     ///
+    /// # Authority
+    /// As [`start`](Self::start), and executes `helper`.
+    ///
     /// # Errors
-    /// [`SandboxError::Launcher`].
+    /// As [`start`](Self::start).
     pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
         match Self::start_kind(helper, Kind::Namespaces) {
             Err(SandboxError::Unavailable(obstacle)) => {
@@ -150,13 +182,20 @@ impl Sandbox {
     }
 
     /// Starts a program and returns when it runs. Standard input is empty unless bytes are written to
-    /// [`Confined::take_input`].
+    /// [`Confined::take_input`]. The deadline begins here and is kept by [`Confined::wait`].
+    ///
+    /// # Authority
+    /// What the profile grants, and nothing else, for the program and all that it starts.
     ///
     /// # Errors
-    /// [`SandboxError`]; nothing runs then.
+    /// [`SandboxError`]; nothing runs then, and nothing of it is left. [`SandboxError::SetUp`] names the step; that the
+    /// program itself failed is no error but an [`Outcome`](crate::Outcome).
     pub fn spawn(&self, profile: &Profile) -> Result<Confined, SandboxError> {
         if self.enforcement.level() < profile.floor {
             return Err(SandboxError::BelowFloor { level: self.enforcement.level(), floor: profile.floor });
+        }
+        if profile.memory_bytes_total.is_some() && !self.enforcement.can_limit_total_memory() {
+            return Err(SandboxError::NoMemoryTotal);
         }
         self.begin(profile, &mut Patience::of(SET_UP_TIME_MAX))
     }
@@ -166,13 +205,21 @@ impl Sandbox {
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(host);
         let ((child_input, input), (output, child_output), (errors, child_errors)) =
             (pipe()?, pipe()?, pipe()?);
+        // A program may open its streams by name, and the pipes of a root host would be root's.
+        if let Some(user) = self.enforcement.user() {
+            let owner = (Some(Uid::from_raw(user)), Some(Gid::from_raw(user)));
+            for stream in [&child_input, &child_output, &child_errors] {
+                rustix::fs::fchown(stream, owner.0, owner.1).map_err(host)?;
+            }
+        }
         let (report, child_report) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                 .map_err(host)?;
         let own = [&request, &child_input, &child_output, &child_errors, &child_report];
         let granted = profile.open.iter().map(|file| file.as_fd());
         let fds: Vec<_> = own.into_iter().map(|fd| fd.as_fd()).chain(granted).collect();
-        let to = if profile.grants.is_empty() { &self.zygote } else { &self.launcher };
+        let needs_host = !profile.grants.is_empty() || profile.memory_bytes_total.is_some();
+        let to = if needs_host { &self.launcher } else { &self.zygote };
         socket::send(to, &[], &fds).map_err(|_| SandboxError::LauncherGone)?;
         drop((request, child_input, child_output, child_errors, child_report));
         let pidfd = await_start(&report, patience, self.enforcement.end())?;
@@ -257,6 +304,7 @@ fn request_memory(profile: &Profile) -> Result<OwnedFd, SandboxError> {
         directory: profile.directory.clone(),
         grants: profile.grants.clone(),
         limits: profile.limits,
+        memory_bytes_total: profile.memory_bytes_total,
     };
     let bytes = request.to_bytes();
     if bytes.len() > REQUEST_BYTES_MAX {
@@ -292,6 +340,9 @@ impl std::fmt::Display for SandboxError {
             Self::BelowFloor { level, floor } => {
                 write!(f, "this machine confines at level {level}, and {floor} was asked for")
             }
+            Self::NoMemoryTotal => f.write_str(
+                "the memory of all processes together cannot be limited here: a control group with the memory controller is needed, which root or a delegated scope has",
+            ),
             Self::SetUp { step, errno } => {
                 write!(f, "{} failed: {}", step.as_str(), io::Error::from_raw_os_error(*errno))
             }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
+use crate::cgroup::Groups;
 use crate::child::{INSIDE_ID, Kind, send};
 use crate::grant::Opener;
 use crate::mount::Failure;
@@ -35,6 +36,7 @@ struct Launcher {
     grants: OwnedFd,
     /// For a root host: shows root's files as the children's own.
     id_map: Option<OwnedFd>,
+    groups: Option<Groups>,
 }
 
 fn serve(kind: Kind) -> Result<(), Errno> {
@@ -53,11 +55,12 @@ fn serve(kind: Kind) -> Result<(), Errno> {
         return crate::kernel::serve(&host, &zygote_socket);
     }
     let copy = rustix::io::fcntl_dupfd_cloexec(&zygote_socket, 3)?;
-    let launcher = match Launcher::start(zygote_socket) {
+    let mut launcher = match Launcher::start(zygote_socket) {
         Ok(launcher) => launcher,
         Err((step, errno)) => {
             let ready = Err((step, errno.raw_os_error()));
-            let hello = Hello { ready, landlock_abi: landlock::abi().unwrap_or(0), is_root: false };
+            let landlock_abi = landlock::abi().unwrap_or(0);
+            let hello = Hello { ready, landlock_abi, has_groups: false, is_root: false };
             return socket::send_plain(&copy, &hello.to_bytes());
         }
     };
@@ -84,6 +87,7 @@ impl Launcher {
         // Root without its rights, as in most containers, or of a user namespace, is treated like anybody.
         let id_map = if uid == 0 && may_mount() { id_map().ok() } else { None };
         let is_root = id_map.is_some();
+        let groups = Groups::find();
         if !is_root {
             process::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).map_err(at(Step::LauncherNamespace))?;
             let maps = [
@@ -107,11 +111,12 @@ impl Launcher {
             host,
             grants: theirs,
             landlock_abi: landlock::abi().unwrap_or(0),
+            has_groups: groups.is_some(),
             is_root,
         };
         match process::clone(Namespaces::OF_THE_ZYGOTE).map_err(at(Step::Clone))? {
             Clone::Child => {
-                drop((release, ours, id_map));
+                drop((release, ours, id_map, groups));
                 // The launcher's socket is not ours to hold.
                 let _ = rustix::stdio::dup2_stdin(rustix::stdio::stderr());
                 zygote::main(&inherited)
@@ -123,22 +128,26 @@ impl Launcher {
                 // The maps of a process that cannot be dumped belong to root, so not before they are written.
                 rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
                     .map_err(at(Step::Start))?;
-                Ok(Self { zygote: pidfd, grants: ours, id_map })
+                Ok(Self { zygote: pidfd, grants: ours, id_map, groups })
             }
         }
     }
 
     /// Takes one request with grants. Whatever goes wrong is told to whoever waits for this run.
-    fn accept(&self, message: Message) {
+    fn accept(&mut self, message: Message) {
         let Some((delivery, open)) = Delivery::of(message) else { return };
         if let Err((step, errno)) = self.pass_on(&delivery, open) {
             send(&delivery.report, Record::Failed { step, errno: errno.raw_os_error() });
         }
     }
 
-    fn pass_on(&self, delivery: &Delivery, open: Message) -> Result<(), Failure> {
+    fn pass_on(&mut self, delivery: &Delivery, open: Message) -> Result<(), Failure> {
         let request = read_request(&delivery.request).map_err(|errno| (Step::Request, errno))?;
-        let mounts = Opener { id_map: self.id_map.as_ref() }.open_all(&request.grants, open.fds)?;
+        let mut mounts = Opener { id_map: self.id_map.as_ref() }.open_all(&request.grants, open.fds)?;
+        if let Some(bytes) = request.memory_bytes_total {
+            let groups = self.groups.as_mut().ok_or((Step::MemoryGroup, Errno::NOTSUP))?;
+            mounts.fds.push(groups.make(bytes).map_err(|errno| (Step::MemoryGroup, errno))?);
+        }
         let [input, output, errors] = &delivery.standard;
         let own = [&delivery.request, input, output, errors, &delivery.report];
         let fds: Vec<_> = own.into_iter().chain(&mounts.fds).map(std::os::fd::AsFd::as_fd).collect();
@@ -149,7 +158,11 @@ impl Launcher {
     fn finish(self) -> Result<(), Errno> {
         drop(self.grants);
         let zygote = std::os::fd::AsFd::as_fd(&self.zygote);
-        rustix::process::waitid(WaitId::PidFd(zygote), WaitIdOptions::EXITED).map(drop)
+        let ended = rustix::process::waitid(WaitId::PidFd(zygote), WaitIdOptions::EXITED).map(drop);
+        if let Some(mut groups) = self.groups {
+            groups.sweep();
+        }
+        ended
     }
 }
 

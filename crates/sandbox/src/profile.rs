@@ -1,12 +1,16 @@
 //! What a child may see and do, by value.
 
+mod check;
+
 use std::ffi::{CString, OsStr};
-use std::fmt;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use check::ProfileError;
+use check::{GRACE_MAX, OUTPUT_BYTES_MAX, WALL_MAX};
 
 /// Everything that one child may see and do. Nothing that is not in here is there.
 ///
@@ -20,6 +24,7 @@ pub struct Profile {
     pub(crate) grants: Vec<Grant>,
     /// The files of those grants that have no source, in their order.
     pub(crate) open: Vec<Arc<OwnedFd>>,
+    pub(crate) memory_bytes_total: Option<u64>,
     pub(crate) limits: Limits,
     pub(crate) wall: Duration,
     pub(crate) grace: Duration,
@@ -65,7 +70,7 @@ pub struct Limits {
     pub cpu_seconds: u64,
     /// Bytes of data and heap of each process. There is no limit on all of them together but `processes` times this.
     pub memory_bytes_per_process: u64,
-    /// Processes and threads alive at once, the sandbox's own two included.
+    /// Processes and threads of the program alive at once, its first included.
     pub processes: u64,
     /// Bytes of one file that is written.
     pub file_bytes: u64,
@@ -95,6 +100,7 @@ pub struct ProfileBuilder {
     directory: PathBuf,
     grants: Vec<Grant>,
     open: Vec<Arc<OwnedFd>>,
+    memory_bytes_total: Option<u64>,
     protected: Vec<PathBuf>,
     limits: Limits,
     wall: Duration,
@@ -102,28 +108,6 @@ pub struct ProfileBuilder {
     output_bytes_max: usize,
     on_excess: OnExcess,
     floor: crate::Level,
-}
-
-/// Why a profile was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProfileError {
-    /// A text that is handed to the kernel holds a NUL byte.
-    Nul(&'static str),
-    /// A path inside the sandbox is not absolute, or has `..` in it.
-    Path(PathBuf),
-    /// The target is one of the sandbox's own places.
-    Reserved(PathBuf),
-    /// Two grants have one target, or one lies inside the other.
-    Overlap(PathBuf),
-    /// A folder that the child may write is, or holds, or lies in what it may run or only read.
-    WritableProgram(PathBuf),
-    /// A folder that the child may write is, or holds, or lies in a protected one.
-    Protected(PathBuf),
-    /// A variable's name is empty or has `=` in it.
-    Variable,
-    /// A limit is zero or above its ceiling.
-    Limit(&'static str),
 }
 
 impl Profile {
@@ -142,6 +126,7 @@ impl Profile {
             directory: PathBuf::from("/tmp"),
             grants: Vec::new(),
             open: Vec::new(),
+            memory_bytes_total: None,
             protected: Vec::new(),
             limits,
             wall,
@@ -163,6 +148,7 @@ impl Profile {
             directory: c"/tmp".to_owned(),
             grants: Vec::new(),
             open: Vec::new(),
+            memory_bytes_total: None,
             limits: Limits {
                 cpu_seconds: 1,
                 memory_bytes_per_process: 1 << 28,
@@ -203,7 +189,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Grants a file or folder of the host at `target`. At most 100 grants of all kinds.
+    /// Grants a file or folder of the host at `target`. At most 100 grants of all kinds. Not in a place that is the
+    /// sandbox's own, but below `/tmp`, which is the child's.
     ///
     /// No part of `source` may be a symbolic link: resolve it first, so that what was looked at is what is granted.
     /// A launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant) otherwise.
@@ -217,8 +204,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Grants a regular file that is open already, to be read at `target`: this very file, whatever its path leads to
-    /// by now.
+    /// Grants a regular file that is open already, to be read at `target` and never run: this very file, whatever its path
+    /// leads to by now.
     ///
     /// The file must still have a name, and where the host is not root the one that it has moved to must be reachable,
     /// or the launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant); it never becomes another file.
@@ -250,6 +237,16 @@ impl ProfileBuilder {
     #[must_use]
     pub fn protect(mut self, place: impl Into<PathBuf>) -> Self {
         self.protected.push(place.into());
+        self
+    }
+
+    /// Limits the memory of all processes together, files in the temporary folder included, by a control group. Where
+    /// that cannot be done the launch is refused with [`SandboxError::NoMemoryTotal`](crate::SandboxError).
+    ///
+    /// The kernel then kills, by the signal that cannot be caught, whoever asks for more.
+    #[must_use]
+    pub fn memory_total(mut self, bytes: u64) -> Self {
+        self.memory_bytes_total = Some(bytes);
         self
     }
 
@@ -290,12 +287,15 @@ impl ProfileBuilder {
         if self.output_bytes_max == 0 || self.output_bytes_max > OUTPUT_BYTES_MAX {
             return Err(ProfileError::Limit("output_bytes_max"));
         }
-        check_inside(&self.program)?;
-        check_inside(&self.directory)?;
+        if self.memory_bytes_total.is_some_and(|bytes| !check::MEMORY_TOTAL.contains(&bytes)) {
+            return Err(ProfileError::Limit("memory_total"));
+        }
+        check::inside(&self.program)?;
+        check::inside(&self.directory)?;
         if self.grants.len() > GRANTS_MAX {
             return Err(ProfileError::Limit("grants"));
         }
-        check_grants(&self.grants, &self.program, &self.protected)?;
+        check::grants(&self.grants, &self.program, &self.protected)?;
         let text = |bytes: Vec<u8>, what| CString::new(bytes).map_err(|_| ProfileError::Nul(what));
         let mut environment = Vec::with_capacity(self.environment.len());
         for (name, value) in self.environment {
@@ -312,6 +312,7 @@ impl ProfileBuilder {
             directory: text(self.directory.into_os_string().as_bytes().to_vec(), "the directory")?,
             grants: self.grants,
             open: self.open,
+            memory_bytes_total: self.memory_bytes_total,
             limits: self.limits,
             wall: self.wall,
             grace: self.grace,
@@ -322,135 +323,7 @@ impl ProfileBuilder {
     }
 }
 
-impl Limits {
-    fn check(self) -> Result<(), ProfileError> {
-        let Self {
-            cpu_seconds,
-            memory_bytes_per_process,
-            processes,
-            file_bytes,
-            open_files,
-            temporary_bytes,
-            temporary_files,
-        } = self;
-        let checks = [
-            ("cpu_seconds", cpu_seconds, 1, 86_400),
-            ("memory_bytes_per_process", memory_bytes_per_process, 1 << 20, 1 << 40),
-            // Two are the sandbox's own.
-            ("processes", processes, 3, 65_536),
-            ("file_bytes", file_bytes, 0, 1 << 40),
-            ("open_files", open_files, 8, 65_536),
-            ("temporary_bytes", temporary_bytes, 4096, 1 << 36),
-            ("temporary_files", temporary_files, 1, 1 << 24),
-        ];
-        match checks.into_iter().find(|(_, value, min, max)| value < min || value > max) {
-            Some((name, ..)) => Err(ProfileError::Limit(name)),
-            None => Ok(()),
-        }
-    }
-}
-
-fn check_inside(path: &Path) -> Result<(), ProfileError> {
-    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    if path.is_absolute() && plain { Ok(()) } else { Err(ProfileError::Path(path.to_path_buf())) }
-}
-
-fn check_grants(grants: &[Grant], program: &Path, protected: &[PathBuf]) -> Result<(), ProfileError> {
-    for (index, grant) in grants.iter().enumerate() {
-        check_inside(&grant.target)?;
-        for source in grant.source.iter().chain(grant.written()).chain(protected) {
-            // Two paths can be compared only if each is written in one way.
-            check_inside(source)?;
-        }
-        let reserved = RESERVED.iter().any(|place| overlap(Path::new(place), &grant.target));
-        if reserved || grant.target == Path::new("/") {
-            return Err(ProfileError::Reserved(grant.target.clone()));
-        }
-        if grants[..index].iter().any(|other| overlap(&other.target, &grant.target)) {
-            return Err(ProfileError::Overlap(grant.target.clone()));
-        }
-        check_writable(grant, &grants[..index], &grants[index + 1..], program, protected)?;
-    }
-    Ok(())
-}
-
-/// What the child writes is nothing that it, or somebody else, runs or relies on.
-fn check_writable(
-    grant: &Grant,
-    before: &[Grant],
-    after: &[Grant],
-    program: &Path,
-    protected: &[PathBuf],
-) -> Result<(), ProfileError> {
-    let Some(written) = grant.written() else { return Ok(()) };
-    if protected.iter().any(|place| overlap(place, written)) {
-        return Err(ProfileError::Protected(written.clone()));
-    }
-    let holds_program =
-        program.starts_with(&grant.target) || PROGRAMS.iter().any(|place| overlap(Path::new(place), written));
-    let others = || before.iter().chain(after);
-    let read = others().filter(|other| other.mode != Mode::Write).filter_map(|other| other.source.as_ref());
-    let holds_read_only = read.chain(grant.read_below()).any(|place| overlap(place, written));
-    let holds_layer = others().filter(|other| other.mode != Mode::Write).filter_map(Grant::written);
-    if holds_program || holds_read_only || holds_layer.into_iter().any(|place| overlap(place, written)) {
-        return Err(ProfileError::WritableProgram(written.clone()));
-    }
-    Ok(())
-}
-
-impl Grant {
-    /// The folder of the host that the child's writes end up in.
-    fn written(&self) -> Option<&PathBuf> {
-        match &self.mode {
-            Mode::Read => None,
-            Mode::Write => self.source.as_ref(),
-            Mode::Overlay { upper } => Some(upper),
-        }
-    }
-
-    /// The folder that shows through an overlay.
-    fn read_below(&self) -> Option<&PathBuf> {
-        if matches!(self.mode, Mode::Overlay { .. }) { self.source.as_ref() } else { None }
-    }
-}
-
-/// Whether one of the paths is, or lies in, the other.
-fn overlap(a: &Path, b: &Path) -> bool {
-    a.starts_with(b) || b.starts_with(a)
-}
-
-/// Places that the sandbox makes itself.
-const RESERVED: [&str; 11] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/dev", "/proc", "/tmp", "/sys"];
-/// Where the host's programs are.
-const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc"];
 /// The least that a profile may have.
-pub(crate) const PROBE_PROCESSES: u64 = 3;
+const PROBE_PROCESSES: u64 = 3;
 /// So many fit into one message, which holds 253 descriptors: five, and two for each.
 pub(crate) const GRANTS_MAX: usize = 100;
-const WALL_MAX: Duration = Duration::from_hours(24);
-const GRACE_MAX: Duration = Duration::from_mins(1);
-const OUTPUT_BYTES_MAX: usize = 64 << 20;
-
-impl fmt::Display for ProfileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nul(what) => write!(f, "{what} holds a NUL byte"),
-            Self::Path(path) => write!(f, "{} is not an absolute path without '..'", path.display()),
-            Self::Reserved(path) => write!(f, "{} is a place of the sandbox's own", path.display()),
-            Self::Overlap(path) => write!(f, "{} lies in, or holds, another granted place", path.display()),
-            Self::WritableProgram(path) => {
-                write!(
-                    f,
-                    "{} would be writable and holds, or lies in, what the child may run or read only",
-                    path.display()
-                )
-            }
-            Self::Protected(path) => write!(f, "{} would be writable and is protected", path.display()),
-            Self::Variable => f.write_str("a variable's name is empty or has '=' in it"),
-            Self::Limit(name) => write!(f, "{name} is outside its range"),
-        }
-    }
-}
-
-impl std::error::Error for ProfileError {}

@@ -12,37 +12,30 @@ use crate::mount::{self, DATA, Failure, READ_ONLY};
 use crate::profile::Limits;
 use crate::wire::Step;
 
-/// A place that the child may write.
-pub(crate) struct Writable {
-    pub(crate) path: PathBuf,
-    pub(crate) is_directory: bool,
+/// Adds the temporary folder and the grants. For pid 1 of namespaces that are copies of the zygote's.
+pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failure> {
+    let temporary = temporary(grants, limits).map_err(|errno| (Step::Temporary, errno))?;
+    place_all(grants, temporary).map_err(|errno| (Step::Grant, errno))
 }
 
-/// Adds temporary folder, processes and grants, and tells which grants can be written. For pid 1 of new namespaces,
-/// which are copies of the zygote's.
-pub(crate) fn complete(grants: Vec<OpenGrant>, limits: Limits) -> Result<Vec<Writable>, Failure> {
-    temporary(limits).map_err(|errno| (Step::Temporary, errno))?;
-    proc().map_err(|errno| (Step::Proc, errno))?;
-    place_all(&grants).map_err(|errno| (Step::Grant, errno))?;
-    let writable = grants.into_iter().filter(|grant| grant.is_writable);
-    Ok(writable.map(|grant| Writable { path: grant.target, is_directory: grant.is_directory }).collect())
-}
-
-fn temporary(limits: Limits) -> Result<(), Errno> {
-    // One for the folder itself.
-    let mount = mount::tmpfs(limits.temporary_bytes, limits.temporary_files + 1, "01777", DATA)?;
-    attach(&mount, "/tmp")
+fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
+    // Besides the child's files: the folder itself, what leads to grants in it, and where layers are shown.
+    let places: usize = grants.iter().map(|grant| LAYERS + grant.target.components().count()).sum();
+    let files = limits.temporary_files + 1 + places as u64;
+    let mount = mount::tmpfs(limits.temporary_bytes, files, "01777", DATA)?;
+    attach(&mount, TEMPORARY)?;
+    Ok(mount)
 }
 
 /// Shows the sandbox's own processes and nothing of the machine.
-fn proc() -> Result<(), Errno> {
+pub(crate) fn proc() -> Result<(), Errno> {
     let mount = mount::filesystem("proc", &[("subset", "pid")], DATA)?;
     attach(&mount, "/proc")
 }
 
 /// Attaches every grant. What lies deeper than the top gets a small tree of its own for the folders that lead there.
-fn place_all(grants: &[OpenGrant]) -> Result<(), Errno> {
-    let mut trees: BTreeMap<&Path, OwnedFd> = BTreeMap::new();
+fn place_all(grants: &[OpenGrant], temporary: OwnedFd) -> Result<(), Errno> {
+    let mut trees: BTreeMap<&Path, OwnedFd> = BTreeMap::from([(Path::new("tmp"), temporary)]);
     for (number, grant) in grants.iter().enumerate() {
         let Some((top, below)) = split(&grant.target) else { return Err(Errno::INVAL) };
         if below.as_os_str().is_empty() {
@@ -59,6 +52,7 @@ fn place_all(grants: &[OpenGrant]) -> Result<(), Errno> {
             place(tree, below, number, grant)?;
         }
     }
+    trees.remove(Path::new("tmp"));
     trees.values().try_for_each(|tree| mount::set(tree, READ_ONLY, false))
 }
 
@@ -125,6 +119,9 @@ fn make_place(root: &OwnedFd, target: &Path, is_directory: bool) -> Result<(), E
     Ok(())
 }
 
+/// Folders that an overlay needs for a moment.
+const LAYERS: usize = 3;
+const TEMPORARY: &str = "/tmp";
 const ROOT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const TREE_BYTES: u64 = 1 << 20;
 const TREE_FILES: u64 = 1024;

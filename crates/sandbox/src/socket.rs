@@ -88,5 +88,5 @@ fn receive_bytes(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<Owne
 }
 
 const REQUEST: u8 = 1;
-/// The five of every request, and at most two mounts for each grant.
-const FDS_MAX: usize = 5 + 2 * GRANTS_MAX;
+/// The five of every request, at most two mounts for each grant, and a control group.
+const FDS_MAX: usize = 5 + 2 * GRANTS_MAX + 1;

@@ -16,6 +16,7 @@ pub(crate) struct Request {
     pub(crate) directory: CString,
     pub(crate) grants: Vec<Grant>,
     pub(crate) limits: Limits,
+    pub(crate) memory_bytes_total: Option<u64>,
 }
 
 /// What the launcher found when it started.
@@ -25,6 +26,8 @@ pub(crate) struct Hello {
     pub(crate) ready: Result<(), (Step, i32)>,
     /// The version of Landlock, 0 if there is none.
     pub(crate) landlock_abi: u32,
+    /// Whether the memory of all processes of a run can be limited.
+    pub(crate) has_groups: bool,
     /// Whether the host is root, so that children are an unused user of the host's.
     pub(crate) is_root: bool,
 }
@@ -68,6 +71,7 @@ steps! {
     Start "starting the launcher"
     LauncherNamespace "giving the launcher namespaces of its own"
     Request "reading the request"
+    MemoryGroup "limiting the memory of all processes"
     OpenGrant "opening a granted file or folder"
     IdMap "showing a granted folder through an id map"
     Clone "making the namespaces"
@@ -82,7 +86,12 @@ steps! {
     Fork "starting the program's process"
     Session "starting a session"
     Directory "entering the current folder"
-    Limits "setting limits"
+    Limits "setting limits that are always there"
+    FileLimit "setting the limit of a file's size"
+    OpenFilesLimit "setting the limit of open files"
+    ProcessesLimit "setting the limit of processes"
+    MemoryLimit "setting the limit of memory"
+    CpuLimit "setting the limit of processor time"
     ProcessLimit "trying the limit of processes"
     InnerNamespace "entering the inner user namespace"
     Privileges "giving up privileges"
@@ -139,7 +148,7 @@ impl Hello {
             Err((step, errno)) => (1, step as u8, errno),
         };
         let mut bytes = [0; HELLO_BYTES];
-        bytes[..3].copy_from_slice(&[failed, step, u8::from(self.is_root)]);
+        bytes[..4].copy_from_slice(&[failed, step, u8::from(self.is_root), u8::from(self.has_groups)]);
         bytes[4..8].copy_from_slice(&errno.to_le_bytes());
         bytes[8..].copy_from_slice(&self.landlock_abi.to_le_bytes());
         bytes
@@ -148,14 +157,14 @@ impl Hello {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<4>()?;
         let (errno, abi) = rest.split_first_chunk::<4>()?;
-        let [failed, step, is_root, 0] = *head else { return None };
+        let [failed, step, is_root, has_groups] = *head;
         let ready = match failed {
             0 => Ok(()),
             1 => Err((*Step::ALL.get(usize::from(step))?, i32::from_le_bytes(*errno))),
             _ => return None,
         };
         let landlock_abi = u32::from_le_bytes(abi.try_into().ok()?);
-        Some(Self { ready, landlock_abi, is_root: is_root == 1 })
+        Some(Self { ready, landlock_abi, has_groups: has_groups == 1, is_root: is_root == 1 })
     }
 }
 
@@ -203,6 +212,8 @@ impl Request {
             bytes.path(upper);
         }
         self.limits.to_array().into_iter().for_each(|limit| bytes.number(limit));
+        // No limit is as small as zero.
+        bytes.number(self.memory_bytes_total.unwrap_or(0));
         bytes.0
     }
 
@@ -215,6 +226,7 @@ impl Request {
             directory: bytes.c_string()?,
             grants: (0..bytes.number()?).map(|_| bytes.grant()).collect::<Option<_>>()?,
             limits: bytes.limits()?,
+            memory_bytes_total: Some(bytes.number()?).filter(|bytes| *bytes > 0),
         };
         bytes.0.is_empty().then_some(request)
     }
@@ -350,6 +362,7 @@ mod tests {
                 },
             ],
             limits: Limits::from_array([1, 2, 3, 4, 5, 6, 7]),
+            memory_bytes_total: Some(8),
         }
     }
 
@@ -366,7 +379,7 @@ mod tests {
     #[test]
     fn hellos_come_back() {
         for ready in [Ok(()), Err((Step::Proc, 1)), Err((Step::LauncherNamespace, 28))] {
-            let hello = Hello { ready, landlock_abi: 9, is_root: ready.is_ok() };
+            let hello = Hello { ready, landlock_abi: 9, has_groups: ready.is_err(), is_root: ready.is_ok() };
             assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
         }
         assert_eq!(Hello::from_bytes(&[2; HELLO_BYTES]), None);

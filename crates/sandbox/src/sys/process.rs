@@ -35,9 +35,8 @@ impl Namespaces {
     );
     /// What a run has for itself. The rest it shares with the zygote and with other runs: the filter lets nobody use
     /// or change what is in there, no queue, no segment, no name.
-    pub(crate) const OF_A_RUN: Self = Self((libc::CLONE_NEWNS | libc::CLONE_NEWPID) as u64);
-    /// The same, and a network namespace.
-    pub(crate) const WITH_NETWORK: Self = Self(Self::OF_A_RUN.0 | libc::CLONE_NEWNET as u64);
+    pub(crate) const OF_A_RUN: Self =
+        Self((libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET) as u64);
 }
 
 /// Makes a child process with its own copy of this one's memory, in new namespaces.

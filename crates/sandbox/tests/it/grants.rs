@@ -14,17 +14,18 @@ fn sandbox() -> Sandbox {
     Sandbox::start_with(&crate::program()).expect("this machine has a sandbox")
 }
 
+const LIMITS: Limits = Limits {
+    cpu_seconds: 5,
+    memory_bytes_per_process: 256 << 20,
+    processes: 16,
+    file_bytes: 1 << 20,
+    open_files: 64,
+    temporary_bytes: 1 << 20,
+    temporary_files: 64,
+};
+
 fn shell(script: &str) -> ProfileBuilder {
-    let limits = Limits {
-        cpu_seconds: 5,
-        memory_bytes_per_process: 256 << 20,
-        processes: 16,
-        file_bytes: 1 << 20,
-        open_files: 64,
-        temporary_bytes: 1 << 20,
-        temporary_files: 64,
-    };
-    Profile::builder("/bin/sh", limits, Duration::from_secs(20))
+    Profile::builder("/bin/sh", LIMITS, Duration::from_secs(20))
         .variable("PATH", "/usr/bin:/bin")
         .argument("-c")
         .argument(script)
@@ -195,6 +196,22 @@ fn grants_of_one_top_stand_side_by_side() {
     assert_eq!(fs::read_to_string(folder.path().join("out/file")).expect("written"), "written\n");
 }
 
+/// A folder of the host below its own /tmp keeps its place; the rest of the child's /tmp is the child's.
+#[test]
+fn a_grant_may_lie_in_the_temporary_folder() {
+    let (folder, sandbox) = (folder(), sandbox());
+    fs::write(folder.path().join("file"), "x\n").expect("written");
+    let target = "/tmp/work/deep";
+    let script = "cd /tmp/work/deep && cat file && ls /tmp && echo mine > /tmp/own && cat /tmp/own && \
+                  ! (echo no > file) 2>/dev/null && ! rm file 2>/dev/null && ! mv /tmp/work/deep /tmp/other 2>/dev/null && \
+                  echo mine > ../beside";
+    let seen = output(&run(&sandbox, shell(script).grant(folder.path(), target, Access::Read)));
+    assert_eq!(seen, "x\nwork\nmine\n");
+    assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1);
+    let whole = shell("true").grant(folder.path(), "/tmp", Access::Read).build();
+    assert_eq!(whole.err(), Some(ProfileError::Reserved("/tmp".into())));
+}
+
 /// One over the limit of grants, and at it.
 #[test]
 fn a_hundred_grants_are_the_most() {
@@ -239,4 +256,48 @@ fn what_can_be_written_is_nobodys_program_and_not_protected() {
     assert_eq!(build(one_upper), Some(ProfileError::WritableProgram("/srv/up".into())));
     let through_dots = base().grant("/srv/a/../b", "/a", Access::Read);
     assert_eq!(build(through_dots), Some(ProfileError::Path("/srv/a/../b".into())));
+}
+
+// EXE-67: armed, or refused.
+#[test]
+fn the_memory_of_all_processes_is_limited_or_refused() {
+    let sandbox = sandbox();
+    // Each of four processes stays below its own limit of 256 MiB.
+    let script = "for i in 1 2 3 4; do /usr/bin/python3 -c 'x = bytearray(60 << 20); import time; time.sleep(1)' & \
+                  done; for i in 1 2 3 4; do wait -n || echo lost; done; echo end";
+    let profile = |bytes| {
+        let profile = Profile::builder("/bin/bash", LIMITS, Duration::from_secs(20));
+        profile.argument("-c").argument(script).variable("PATH", "/usr/bin:/bin").memory_total(bytes)
+    };
+    let run = |bytes| {
+        let profile = profile(bytes).build().expect("consistent");
+        sandbox.spawn(&profile).and_then(|run| run.wait(&|| false))
+    };
+    if !sandbox.enforcement().can_limit_total_memory() {
+        println!("not armed here: no control group of ours");
+        assert!(matches!(run(128 << 20), Err(SandboxError::NoMemoryTotal)));
+        return;
+    }
+    assert_eq!(output(&run(1 << 30).expect("it runs")), "end\n");
+    let outcome = run(128 << 20).expect("it runs");
+    let text = String::from_utf8_lossy(&outcome.output.bytes).into_owned();
+    // One was lost, or the shell itself, which lost it.
+    assert!(text.contains("lost") || outcome.exit == Some(Exit::Signal(9)), "{text} {:?}", outcome.exit);
+    drop(sandbox);
+    for line in fs::read_to_string("/proc/self/mountinfo").expect("proc is there").lines() {
+        let point = line.split(' ').nth(4).unwrap_or_default();
+        let is_memory = line.contains(" - cgroup cgroup ") && point.ends_with("memory");
+        assert!(!is_memory || !has_group_of_ours(Path::new(point)), "a group is left in {point}");
+    }
+}
+
+/// Of this process's launchers, whose number is in the name and who are gone.
+fn has_group_of_ours(place: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(place) else { return false };
+    entries.flatten().any(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix("fumehood-").and_then(|rest| rest.split('-').next().map(str::to_owned));
+        let is_left = pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists());
+        is_left || (entry.path().is_dir() && has_group_of_ours(&entry.path()))
+    })
 }

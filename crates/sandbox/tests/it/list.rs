@@ -1,7 +1,6 @@
 //! The list of attacks, and its table in the documentation.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use fumehood_sandbox::Level;
 use fumehood_sandbox::prove::{Attack, attacks};
@@ -31,27 +30,7 @@ fn every_attack_says_what_where_and_how() {
 
 #[test]
 fn the_documentation_lists_every_attack() {
-    table_is("attacks.md", "\n## Sandbox\n", &rows());
-}
-
-/// Compares the first table below a heading; `UPDATE=1` rewrites it.
-pub(crate) fn table_is(document: &str, heading: &str, rows: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(document);
-    let document = std::fs::read_to_string(&path).expect("the document is there");
-    let start = document.find(heading).expect("the document has the heading") + heading.len();
-    let end = document[start..].find("\n## ").map_or(document.len(), |end| start + end + 1);
-    let section = &document[start..end];
-    let table = section.find("\n|").expect("the section has a table") + 1;
-    let rest = section[table..].find("\n\n").map_or(section.len(), |end| table + end + 1);
-    if section[table..rest] != *rows {
-        assert!(
-            std::env::var_os("UPDATE").is_some(),
-            "{} is out of date: run this test with UPDATE=1",
-            path.display()
-        );
-        let parts = [&document[..start + table], rows, &document[start + rest..]];
-        std::fs::write(&path, parts.concat()).expect("the document can be written");
-    }
+    crate::page::has_table("attacks.md", "\n## Sandbox\n", &rows());
 }
 
 fn rows() -> String {

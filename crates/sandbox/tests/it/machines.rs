@@ -130,7 +130,7 @@ fn the_documentation_lists_every_machine() {
     };
     let head = "| machine | found to be | what can be done | simulated as |\n|---|---|---|---|\n";
     let rows: String = std::iter::once(head.to_owned()).chain(TABLE.iter().map(row)).collect();
-    crate::list::table_is("sandbox-levels.md", "\n## Simulated machines\n", &rows);
+    crate::page::has_table("sandbox-levels.md", "\n## Simulated machines\n", &rows);
 }
 
 // XSF-50, XSF-53, X-11: what is enforced comes from a probe; without a sandbox nothing runs.

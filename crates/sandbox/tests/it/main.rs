@@ -6,9 +6,15 @@
 )]
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod ends;
+mod endurance;
 mod grants;
+mod inside;
 mod list;
 mod machines;
+mod missing;
+mod page;
+mod work;
 
 use std::path::PathBuf;
 
