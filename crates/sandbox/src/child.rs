@@ -155,9 +155,6 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
         rustix::process::setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })
             .map_err(|errno| (step, errno))
     };
-    // The kernel counts them for the user, whose own programs would get none.
-    let signals = rustix::process::getrlimit(Resource::Sigpending).maximum;
-    let signals = signals.unwrap_or(SIGNALS_QUEUED).min(SIGNALS_QUEUED);
     // Pages that are only read count for no limit, but their tables take memory: one byte for each 512. Programs that
     // reserve much more than they use, as Node does, need as much of it.
     let addresses = ADDRESSES_PER_BYTE * limits.memory_bytes_per_process;
@@ -168,7 +165,6 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
         (Resource::Rtprio, 0, Step::Limits),
         (Resource::Memlock, 0, Step::Limits),
         (Resource::Msgqueue, 0, Step::Limits),
-        (Resource::Sigpending, signals, Step::Limits),
         (Resource::Stack, STACK_BYTES, Step::Limits),
         (Resource::Fsize, limits.file_bytes, Step::FileLimit),
         (Resource::Nofile, limits.open_files, Step::OpenFilesLimit),
@@ -178,6 +174,10 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
     ] {
         set(resource, value, value, step)?;
     }
+    // The kernel counts them for the user, whose own programs would get none.
+    let signals = rustix::process::getrlimit(Resource::Sigpending).maximum.unwrap_or(SIGNALS_QUEUED);
+    let signals = signals.min(SIGNALS_QUEUED);
+    set(Resource::Sigpending, signals, signals, Step::Limits)?;
     // One more second before the signal that cannot be caught.
     set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1, Step::CpuLimit)
 }

@@ -152,7 +152,7 @@ impl Profile {
             limits: Limits {
                 cpu_seconds: 1,
                 memory_bytes_per_process: 1 << 28,
-                processes: PROBE_PROCESSES,
+                processes: 1,
                 file_bytes: 1 << 20,
                 open_files: 32,
                 temporary_bytes: 1 << 20,
@@ -323,7 +323,5 @@ impl ProfileBuilder {
     }
 }
 
-/// The least that a profile may have.
-const PROBE_PROCESSES: u64 = 3;
 /// So many fit into one message, which holds 253 descriptors: five, and two for each.
 pub(crate) const GRANTS_MAX: usize = 100;
