@@ -264,7 +264,7 @@ fn the_memory_of_all_processes_is_limited_or_refused() {
     let sandbox = sandbox();
     // Each of four processes stays below its own limit of 256 MiB.
     let script = "for i in 1 2 3 4; do /usr/bin/python3 -c 'x = bytearray(60 << 20); import time; time.sleep(1)' & \
-                  done; for i in 1 2 3 4; do wait -n || echo lost; done; echo end";
+                  all=\"$all $!\"; done; for one in $all; do wait $one || echo lost; done; echo end";
     let profile = |bytes| {
         let profile = Profile::builder("/bin/bash", LIMITS, Duration::from_secs(20));
         profile.argument("-c").argument(script).variable("PATH", "/usr/bin:/bin").memory_total(bytes)
