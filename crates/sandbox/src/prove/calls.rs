@@ -68,7 +68,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
         on("unshare", "makes a user namespace, to be root in it", "CVE-2022-0185, CVE-2021-22555"),
         on("setns", "enters another namespace", "general, setns"),
         on("pipe-splicing", "gives its own pages to a pipe", "CVE-2008-0600, CVE-2022-0847").may_be_missing(),
-        on("change-identity", "changes groups and capabilities", "general, setgroups"),
+        on("change-identity", "changes capabilities", "general, capset"),
         on("kernel-memory-pages", "makes files that no limit counts", "general, memfd").may_be_missing(),
     ];
     if cfg!(target_arch = "x86_64") {

@@ -220,7 +220,6 @@ pub(crate) const CALLS: &[Call] = &[
     on("unshare", "unshare", libc::SYS_unshare, [libc::CLONE_NEWUSER as c_long, 0, 0, 0, 0]),
     on("setns", "setns", libc::SYS_setns, [NOT_A_DESCRIPTOR, 0, 0, 0, 0]),
     on("pipe-splicing", "vmsplice", libc::SYS_vmsplice, [NOT_A_DESCRIPTOR, NULL, 0, 0, 0]),
-    on("change-identity", "setgroups", libc::SYS_setgroups, [-1, NULL, 0, 0, 0]),
     on("change-identity", "capset", libc::SYS_capset, [NULL, NULL, 0, 0, 0]),
     on("kernel-memory-pages", "memfd_secret", libc::SYS_memfd_secret, [BAD, 0, 0, 0, 0]),
     on("kernel-memory-pages", "memfd_create", libc::SYS_memfd_create, [NULL, 0, 0, 0, 0]),

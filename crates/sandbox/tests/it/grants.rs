@@ -270,9 +270,8 @@ fn what_can_be_written_is_nobodys_program_and_not_protected() {
 fn the_memory_of_all_processes_is_limited_or_refused() {
     let sandbox = sandbox();
     // Each of four processes stays below its own limit of 256 MiB.
-    let script = "all=; for i in 1 2 3 4; do \
-                  /usr/bin/python3 -c 'x = bytearray(60 << 20); import time; time.sleep(1)' & all=\"$all $!\"; \
-                  done; for i in $all; do wait $i || echo lost; done; echo end";
+    let script = "for i in 1 2 3 4; do /usr/bin/python3 -c 'x = bytearray(60 << 20); import time; time.sleep(1)' & \
+                  all=\"$all $!\"; done; for one in $all; do wait $one || echo lost; done; echo end";
     let profile = |bytes| {
         let profile = Profile::builder("/bin/bash", LIMITS, Duration::from_secs(20));
         profile.argument("-c").argument(script).variable("PATH", "/usr/bin:/bin").memory_total(bytes)
