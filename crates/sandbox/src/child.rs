@@ -67,7 +67,7 @@ pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Opti
         }
         process::exit(code)
     };
-    if await_either(executed, END).is_err() {
+    if crate::kernel::await_set_up(executed).is_err() {
         leave(SETUP_FAILED);
     }
     let mut record = [0; crate::wire::RECORD_BYTES];
@@ -108,21 +108,6 @@ pub(crate) fn reap(program: Pid, [report, executed]: [&OwnedFd; 2], domain: Opti
     }
 }
 
-/// Waits until something can be read, and fails if the signal comes first: what is set up may hang.
-fn await_either(pipe: &OwnedFd, signal: Signal) -> Result<(), Errno> {
-    let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    let signals = SignalSet::of(&[signal.as_raw()]);
-    loop {
-        let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
-        if rustix::io::retry_on_intr(|| rustix::event::poll(&mut waiting, Some(&moment)))? > 0 {
-            return Ok(());
-        }
-        if process::has_signal(&signals) {
-            return Err(Errno::INTR);
-        }
-    }
-}
-
 /// The first half of the way from a copy of init to the program: what it can lose before it knows what it is to do. Each
 /// step takes something away for ever.
 pub(crate) fn shed(kind: Kind) -> Result<(), Failure> {
@@ -148,7 +133,7 @@ pub(crate) fn become_program(job: &Job, rules: &[Rc<Rule>]) -> Result<Never, Fai
     // Not before: at the lowest limit of open files the steps above could open none.
     limit(request.limits, *others)?;
     if request.program.is_empty() {
-        try_process_limit(*others).map_err(at(Step::ProcessLimit))?;
+        try_process_limit().map_err(at(Step::ProcessLimit))?;
     }
     for (number, fd) in standard.iter().enumerate() {
         put_at(fd, number).map_err(at(Step::Descriptors))?;
@@ -180,7 +165,6 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
         (Resource::Rtprio, 0, Step::Limits),
         (Resource::Memlock, 0, Step::Limits),
         (Resource::Msgqueue, 0, Step::Limits),
-        (Resource::Sigpending, QUEUED_SIGNALS, Step::Limits),
         (Resource::Stack, STACK_BYTES, Step::Limits),
         (Resource::Fsize, limits.file_bytes, Step::FileLimit),
         (Resource::Nofile, limits.open_files, Step::OpenFilesLimit),
@@ -190,23 +174,25 @@ fn limit(limits: Limits, others: u64) -> Result<(), Failure> {
     ] {
         set(resource, value, value, step)?;
     }
+    // The kernel counts them for the user, whose own programs would get none.
+    let signals = rustix::process::getrlimit(Resource::Sigpending).maximum.unwrap_or(SIGNALS_QUEUED);
+    let signals = signals.min(SIGNALS_QUEUED);
+    set(Resource::Sigpending, signals, signals, Step::Limits)?;
     // One more second before the signal that cannot be caught.
     set(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1, Step::CpuLimit)
 }
 
 /// The kernel holds its own root to no number of processes, in whatever user namespace it hides.
-fn try_process_limit(others: u64) -> Result<(), Errno> {
-    // Without a namespace of its own all the others may have gone since they were counted.
-    for _ in 0..=crate::profile::PROBE_PROCESSES + others {
-        match process::clone(Namespaces::NONE) {
-            // Counted until it is collected, which it never is.
-            Ok(Clone::Child) => process::exit(0),
-            Ok(Clone::Parent { .. }) => {}
-            Err(Errno::AGAIN) => return Ok(()),
-            Err(errno) => return Err(errno),
-        }
+fn try_process_limit() -> Result<(), Errno> {
+    // At this limit one more is too many however many others there are, which come and go.
+    let one = Rlimit { current: Some(1), maximum: Some(1) };
+    rustix::process::setrlimit(Resource::Nproc, one)?;
+    match process::clone(Namespaces::NONE) {
+        Ok(Clone::Child) => process::exit(0),
+        Ok(Clone::Parent { .. }) => Err(Errno::PERM),
+        Err(Errno::AGAIN) => Ok(()),
+        Err(errno) => Err(errno),
     }
-    Err(Errno::PERM)
 }
 
 /// A user namespace below the one that owns the mounts: what was set up can no longer be changed from inside.
@@ -339,8 +325,7 @@ pub(crate) fn send(to: &OwnedFd, record: Record) {
 /// The user and group that the program sees itself as.
 pub(crate) const INSIDE_ID: u32 = 1000;
 pub(crate) const SETUP_FAILED: i32 = 125;
+const SIGNALS_QUEUED: u64 = 256;
 const CAPABILITIES_MAX: u32 = 64;
-/// Counted for the user, who has timers of his own: each takes one.
-const QUEUED_SIGNALS: u64 = 1024;
 const STACK_BYTES: u64 = 8 << 20;
 const ADDRESSES_PER_BYTE: u64 = 512;

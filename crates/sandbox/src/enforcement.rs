@@ -9,7 +9,8 @@ use crate::wire::{Hello, Step};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Landlock, system call filter and limits; no namespaces. Grants are shown only at their own paths, there is no
-    /// temporary folder and no overlay, and nothing is hidden but its content.
+    /// temporary folder and no overlay, and nothing is hidden but its content. Children of a root host are another user:
+    /// they read what everybody may, and nothing can be granted for writing.
     Kernel,
     /// Namespaces, system call filter and limits; no Landlock.
     Namespaces,
@@ -215,7 +216,7 @@ fn namespaces(has_landlock: bool, memory: &'static str) -> [Axis; 10] {
 
 fn kernel(is_root: bool, memory: &'static str) -> [Axis; 10] {
     let pids = if is_root {
-        "process limit of a user of its own, on top of the runs there are when it starts"
+        "process limit of a user of its own, on top of what other runs there are when it starts"
     } else {
         "process limit of the user, on top of what the user runs when it starts"
     };
@@ -223,7 +224,7 @@ fn kernel(is_root: bool, memory: &'static str) -> [Axis; 10] {
         axis(
             "files",
             State::Partly,
-            "Landlock: only what is granted can be opened; names, sizes and times of all other files are seen, and there is no temporary folder",
+            "Landlock: only what is granted can be opened; names, sizes, owners and times of all other files are seen, and there is no temporary folder",
         ),
         axis(
             "writes",

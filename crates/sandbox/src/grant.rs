@@ -81,11 +81,15 @@ impl Opener<'_> {
             .map_err(|errno| (Step::OpenGrant, errno))?;
             all.bytes.push(if is_directory { DIRECTORY } else { FILE });
             match &grant.mode {
+                // Nobody knows by which path it can be written, so it is no program.
+                GrantMode::Read if grant.source.is_none() => {
+                    all.fds.push(self.tree(&file, NEVER | READ_ONLY | libc::MOUNT_ATTR_NOEXEC)?);
+                }
                 GrantMode::Read => all.fds.push(self.tree(&file, NEVER | READ_ONLY)?),
                 // What the child can write it cannot run.
                 GrantMode::Write => all.fds.push(self.tree(&file, NEVER | libc::MOUNT_ATTR_NOEXEC)?),
                 GrantMode::Overlay { upper } => {
-                    let upper = open_layers(upper, is_directory).map_err(|errno| (Step::OpenGrant, errno))?;
+                    let upper = open_layers(upper, &file).map_err(|errno| (Step::OpenGrant, errno))?;
                     all.fds.extend([self.tree(&file, NEVER | READ_ONLY)?, self.tree(&upper, NEVER)?]);
                 }
             }
@@ -147,15 +151,18 @@ pub(crate) fn open_path(path: &Path) -> Result<(OwnedFd, bool), Errno> {
     if kind.is_dir() || kind.is_file() { Ok((file, kind.is_dir())) } else { Err(Errno::INVAL) }
 }
 
-fn open_layers(upper: &Path, lower_is_directory: bool) -> Result<OwnedFd, Errno> {
+fn open_layers(upper: &Path, lower: &OwnedFd) -> Result<OwnedFd, Errno> {
     let (upper, is_directory) = open_path(upper)?;
-    if !lower_is_directory || !is_directory {
+    let lower = rustix::fs::fstat(lower)?.st_mode;
+    if !FileType::from_raw_mode(lower).is_dir() || !is_directory {
         return Err(Errno::NOTDIR);
     }
     for name in ["changes", "work"] {
         // A run of its own: leftovers of another would be taken for changes of this one.
         rustix::fs::mkdirat(&upper, name, Mode::from_raw_mode(0o700))?;
     }
+    // The mode of the top is that of this layer.
+    rustix::fs::chmodat(&upper, "changes", Mode::from_raw_mode(lower & 0o777), AtFlags::empty())?;
     Ok(upper)
 }
 

@@ -4,11 +4,13 @@
 //! refused. A run has no namespace that ends it as one; instead its init lives in a Landlock domain of its own, inside
 //! which one signal reaches every process of the run and none outside, and collects them all before it leaves.
 
+mod base;
+
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::Rc;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions};
 use rustix::thread::CapabilitySet;
@@ -79,7 +81,7 @@ impl Launcher {
         Ok(Self {
             filter: crate::seccomp::program(Kind::Kernel).into(),
             rights,
-            base: base(rights).map_err(at(Step::Base))?,
+            base: base::base(rights).map_err(at(Step::Base))?,
             groups: Groups::find(),
             is_root,
             pid: rustix::process::getpid(),
@@ -187,7 +189,7 @@ impl Launcher {
         let (step, errno) = match self.confine_init(group) {
             Err(failure) => failure,
             Ok(domain) => {
-                let granted = job.request.grants.iter().try_for_each(can_read);
+                let granted = job.request.grants.iter().try_for_each(base::can_read);
                 let failure = match granted.and_then(|()| run(job, rules, reports, &domain)) {
                     Ok(never) => match never {},
                     Err(failure) => failure,
@@ -329,48 +331,23 @@ pub(crate) fn end_everybody(domain: &SignalDomain) {
     }
 }
 
-fn base(rights: Rights) -> Result<Vec<Rc<Rule>>, Errno> {
-    let places = [
-        ("/usr", rights.read()),
-        ("/bin", rights.read()),
-        ("/sbin", rights.read()),
-        ("/lib", rights.read()),
-        ("/lib64", rights.read()),
-        ("/lib32", rights.read()),
-        ("/etc/alternatives", rights.read()),
-        ("/etc/ld.so.cache", rights.read_file()),
-        ("/etc/localtime", rights.read_file()),
-        // Node ends at once if it may not open this one.
-        ("/etc/ssl/openssl.cnf", rights.read_file()),
-        ("/dev/null", rights.write_file()),
-        ("/dev/zero", rights.read_file()),
-        ("/dev/full", rights.read_file()),
-        ("/dev/random", rights.read_file()),
-        ("/dev/urandom", rights.read_file()),
-    ];
-    let mut rules = Vec::new();
-    for (path, allowed) in places {
-        match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(file) => {
-                let is_directory = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_dir();
-                let allowed = if is_directory { allowed } else { allowed & rights.of_a_file() };
-                rules.push(Rc::new(Rule { file, allowed }));
-            }
-            Err(Errno::NOENT | Errno::ACCESS) => {}
-            Err(errno) => return Err(errno),
+/// Waits until something can be read, and fails if a run's end comes first: what is set up may hang.
+pub(crate) fn await_set_up(pipe: &OwnedFd) -> Result<(), Errno> {
+    let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    let signals = SignalSet::of(&[END.as_raw()]);
+    loop {
+        let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
+        if rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&moment)))? > 0 {
+            return Ok(());
+        }
+        if process::has_signal(&signals) {
+            return Err(Errno::INTR);
         }
     }
-    Ok(rules)
 }
 
 fn has_right(right: CapabilitySet) -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(right))
-}
-
-/// The child of a root host is another user, and what it was granted may be readable by root alone.
-fn can_read(grant: &Grant) -> Result<(), Failure> {
-    let readable = rustix::fs::accessat(CWD, &grant.target, Access::READ_OK, AtFlags::EACCESS);
-    readable.map_err(|errno| (Step::IdMap, errno))
 }
 
 /// How many processes and threads a user has.

@@ -82,3 +82,40 @@ const MAKE_CHAR: u64 = 1 << 6;
 const MAKE_BLOCK: u64 = 1 << 11;
 const TRUNCATE: u64 = 1 << 14;
 const IOCTL_DEVICE: u64 = 1 << 15;
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::io::Errno;
+    use rustix::process::Pid;
+
+    use super::*;
+    use crate::sys::landlock::{SignalDomain, abi};
+
+    /// Each in a thread of its own, which is all that enters the domain. Nobody is signalled.
+    fn enter(scopes: u64, outsider: Pid) -> Option<Result<(), Errno>> {
+        let size = Rights::of(abi().ok().filter(|abi| *abi >= 6)?).size();
+        let entered = std::thread::spawn(move || {
+            rustix::thread::set_no_new_privs(true)?;
+            let handled = Handled { scopes, ..Handled::default() };
+            SignalDomain::enter(handled, size, outsider).map(drop)
+        });
+        Some(entered.join().unwrap())
+    }
+
+    #[test]
+    fn a_domain_is_proven_by_whom_it_takes_out_of_reach() {
+        let mut outsider = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&outsider);
+        let answers = [enter(SIGNALS, pid), enter(ABSTRACT_SOCKETS, pid)];
+        outsider.kill().unwrap();
+        outsider.wait().unwrap();
+        let gone = enter(SIGNALS, pid);
+        if abi().is_ok_and(|abi| abi >= 6) {
+            // It keeps signals in; it does not; and nobody is there who could show it.
+            assert_eq!(answers, [Some(Ok(())), Some(Err(Errno::NOTSUP))]);
+            assert_eq!(gone, Some(Err(Errno::SRCH)));
+        }
+    }
+}

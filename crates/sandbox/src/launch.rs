@@ -115,9 +115,11 @@ impl Sandbox {
     pub fn start_with(helper: &Path) -> Result<Self, SandboxError> {
         match Self::start_kind(helper, Kind::Namespaces) {
             Err(SandboxError::Unavailable(obstacle)) => {
-                let mut weaker = Self::start_kind(helper, Kind::Kernel)
+                let mut weaker = Self::start_kind(helper, Kind::Kernel).map_err(|error| match error {
+                    SandboxError::NoAnswer => error,
                     // What would help is to remove the first obstacle.
-                    .map_err(|_| SandboxError::Unavailable(obstacle))?;
+                    _ => SandboxError::Unavailable(obstacle),
+                })?;
                 weaker.enforcement.because_of(obstacle);
                 Ok(weaker)
             }

@@ -152,7 +152,7 @@ impl Profile {
             limits: Limits {
                 cpu_seconds: 1,
                 memory_bytes_per_process: 1 << 28,
-                processes: PROBE_PROCESSES,
+                processes: 1,
                 file_bytes: 1 << 20,
                 open_files: 32,
                 temporary_bytes: 1 << 20,
@@ -190,8 +190,7 @@ impl ProfileBuilder {
     }
 
     /// Grants a file or folder of the host at `target`. At most 100 grants of all kinds. Not in a place that is the
-    /// sandbox's own, but below `/tmp`, which is the child's. Named pipes in a folder there can be written, whatever the
-    /// access.
+    /// sandbox's own; below `/tmp`, which is the child's, only files.
     ///
     /// No part of `source` may be a symbolic link: resolve it first, so that what was looked at is what is granted.
     /// A launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant) otherwise.
@@ -205,8 +204,8 @@ impl ProfileBuilder {
         self
     }
 
-    /// Grants a regular file that is open already, to be read at `target`: this very file, whatever its path leads to
-    /// by now.
+    /// Grants a regular file that is open already, to be read at `target` and never run: this very file, whatever its path
+    /// leads to by now.
     ///
     /// The file must still have a name, and where the host is not root the one that it has moved to must be reachable,
     /// or the launch fails with [`Step::OpenGrant`](crate::Step::OpenGrant); it never becomes another file.
@@ -312,7 +311,12 @@ impl ProfileBuilder {
             arguments: arguments.collect::<Result<_, _>>()?,
             environment,
             directory: text(self.directory.into_os_string().as_bytes().to_vec(), "the directory")?,
-            grants: self.grants,
+            // Written in one way: a slash at the end asks for a folder.
+            grants: self
+                .grants
+                .into_iter()
+                .map(|grant| Grant { target: grant.target.components().collect(), ..grant })
+                .collect(),
             open: self.open,
             memory_bytes_total: self.memory_bytes_total,
             limits: self.limits,
@@ -325,7 +329,5 @@ impl ProfileBuilder {
     }
 }
 
-/// Few, as the probe tries whether the kernel holds it to them.
-pub(crate) const PROBE_PROCESSES: u64 = 3;
 /// So many fit into one message, which holds 253 descriptors: five, and two for each.
 pub(crate) const GRANTS_MAX: usize = 100;

@@ -13,12 +13,14 @@ mod lifetime;
 mod machine;
 mod memory;
 mod network;
+mod other_host;
 pub(crate) mod payload;
 mod processes;
 mod resources;
 mod scene;
 mod stage;
 mod trial;
+mod tries;
 mod writes;
 
 use std::path::Path;
@@ -28,6 +30,7 @@ use crate::{Level, Sandbox};
 pub use machine::{Machine, become_machine, machines};
 use scene::Payload;
 use trial::{Control, Expected, HostTrial};
+pub use tries::{TRY_ARGUMENT, try_each};
 
 /// One way out of a sandbox, or around a limit.
 #[derive(Debug)]

@@ -24,9 +24,9 @@ pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failu
 }
 
 fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
-    // Besides the child's files: the folder itself, and what leads to grants in it.
+    // Besides the child's files: the folder itself, what leads to grants in it, and where layers are shown.
     let places: usize = grants.iter().map(|grant| grant.target.components().count()).sum();
-    let files = limits.temporary_files + 1 + places as u64;
+    let files = limits.temporary_files + 1 + LAYER_PLACES + places as u64;
     let mount = mount::tmpfs(limits.temporary_bytes, files, "01777", DATA)?;
     attach(&mount, TEMPORARY)?;
     Ok(mount)
@@ -50,6 +50,10 @@ fn place_all(grants: &[OpenGrant], overlays: &[Option<OwnedFd>], temporary: Owne
         if below.as_os_str().is_empty() {
             mount::attach(mount, rustix::fs::open("/", ROOT, Mode::empty())?, top)?;
             continue;
+        }
+        // Landlock gives the child all below its temporary folder, and a mount keeps nobody from writing to a pipe.
+        if top == Path::new("tmp") && grant.is_directory {
+            return Err(Errno::ISDIR);
         }
         if !trees.contains_key(top) {
             let tree = mount::tmpfs(TREE_BYTES, TREE_FILES, "0755", DATA)?;
@@ -135,6 +139,8 @@ fn make_place(root: &OwnedFd, target: &Path, is_directory: bool) -> Result<(), E
     Ok(())
 }
 
+/// Folders that an overlay needs for a moment.
+const LAYER_PLACES: u64 = 3;
 const TEMPORARY: &str = "/tmp";
 const LAYERS: &str = "/tmp/layers";
 const ROOT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -1,9 +1,11 @@
 //! The launch itself: back to back, and sparse as people use it.
 
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
-use fumehood_sandbox::{Access, Sandbox};
+use fumehood_sandbox::{Access, Confined, Sandbox};
 
 use crate::Bench;
 use crate::contender::{self, Bind, Payload, SLEEP, TRUE};
@@ -45,7 +47,7 @@ struct Scene {
     /// Another program of this launcher's runs all the time.
     beside: Sandbox,
     /// Dropping it would end it.
-    _sleeper: fumehood_sandbox::Confined,
+    _sleeper: Confined,
     binds: Vec<Bind>,
 }
 
@@ -75,6 +77,7 @@ impl Scene {
                 contender::full(&self.beside, profile(&[])),
             ),
         ];
+        rows.push(on_demand(&self.alone, runs, contender::full(&self.alone, profile(&[]))));
         if contender::has_bubblewrap() {
             rows.push(Row::new(BARE, BUBBLEWRAP, runs, contender::bubblewrap(TRUE, &[])));
         }
@@ -93,6 +96,21 @@ impl Scene {
         }
         rows
     }
+}
+
+/// A launch right after another one took the child that was ready.
+fn on_demand<'a>(sandbox: &'a Sandbox, runs: usize, mut launch: impl FnMut() + 'a) -> Row<'a> {
+    let other = Rc::new(RefCell::new(None));
+    let taken = Rc::clone(&other);
+    let sleeper = contender::profile(SLEEP, &[]);
+    Row::new(BARE, "full, with no child ready", runs, move || {
+        launch();
+        // It ends by this.
+        taken.take();
+    })
+    .after(move || {
+        other.replace(Some(sandbox.spawn(&sleeper).expect("a confined launch")));
+    })
 }
 
 fn start() -> Sandbox {

@@ -9,6 +9,7 @@ pub(crate) struct Row<'a> {
     name: &'static str,
     /// Spread evenly over the rounds.
     runs: usize,
+    prepare: Option<Box<dyn FnMut() + 'a>>,
     launch: Box<dyn FnMut() + 'a>,
 }
 
@@ -27,7 +28,21 @@ impl<'a> Row<'a> {
         runs: usize,
         launch: impl FnMut() + 'a,
     ) -> Self {
-        Self { group, name, runs, launch: Box::new(launch) }
+        Self { group, name, runs, prepare: None, launch: Box::new(launch) }
+    }
+
+    /// Does something right before each launch that is not timed.
+    pub(crate) fn after(self, prepare: impl FnMut() + 'a) -> Self {
+        Self { prepare: Some(Box::new(prepare)), ..self }
+    }
+
+    fn run(&mut self) -> Duration {
+        if let Some(prepare) = &mut self.prepare {
+            prepare();
+        }
+        let started = Instant::now();
+        (self.launch)();
+        started.elapsed()
     }
 }
 
@@ -54,7 +69,7 @@ pub(crate) fn in_turns(mut rows: Vec<Row<'_>>, pause: Duration) -> Vec<Measured>
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let mut chance = Chance(1);
     for row in &mut rows {
-        (row.launch)();
+        row.run();
     }
     for round in 0..rounds {
         if round % (rounds / 4).max(1) == 0 {
@@ -67,9 +82,7 @@ pub(crate) fn in_turns(mut rows: Vec<Row<'_>>, pause: Duration) -> Vec<Measured>
                 continue;
             }
             std::thread::sleep(pause);
-            let started = Instant::now();
-            (row.launch)();
-            measured[index].times.push(started.elapsed());
+            measured[index].times.push(row.run());
         }
     }
     for row in &mut measured {

@@ -1,12 +1,13 @@
 //! A launcher and an attacker for the tests, which cannot be either themselves. Started by hand, it tries the attacks
-//! that are named, or all; or it plays a machine that lacks something, for itself or another program.
+//! that are named, or all; or it plays a machine that lacks something, for itself or another program; or it tries single
+//! things and says what came of them.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fumehood_sandbox::prove::{Proof, Verdict, attacks, become_machine, prove_one};
+use fumehood_sandbox::prove::{Proof, TRY_ARGUMENT, Verdict, attacks, become_machine, prove_one, try_each};
 use fumehood_sandbox::{Access, Exit, Level, Limits, Profile, Sandbox, SandboxError, helper};
 
 fn main() -> ExitCode {
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
             eprintln!("{}", become_machine(arguments.skip(1)));
             ExitCode::from(CANNOT_PLAY)
         }
+        Some(argument) if argument == TRY_ARGUMENT => try_each(arguments.skip(1)),
         Some(argument) if argument == REPORT_ARGUMENT => report(arguments.skip(1)),
         _ => prove(&arguments.filter_map(|name| name.into_string().ok()).collect::<Vec<_>>()),
     }

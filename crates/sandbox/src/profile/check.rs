@@ -1,6 +1,7 @@
 //! When a profile is refused.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -64,11 +65,18 @@ pub(super) fn inside(path: &Path) -> Result<(), ProfileError> {
 pub(super) fn grants(all: &[Grant], program: &Path, protected: &[PathBuf]) -> Result<(), ProfileError> {
     for (index, grant) in all.iter().enumerate() {
         inside(&grant.target)?;
+        for path in [&grant.target].into_iter().chain(&grant.source).chain(grant.written()) {
+            if path.as_os_str().as_bytes().contains(&0) {
+                return Err(ProfileError::Nul("a granted path"));
+            }
+        }
         for source in grant.source.iter().chain(grant.written()).chain(protected) {
             // Two paths can be compared only if each is written in one way.
             inside(source)?;
         }
-        let is_temporary = grant.target.starts_with(TEMPORARY) && grant.target != Path::new(TEMPORARY);
+        let is_temporary = grant.target.starts_with(TEMPORARY)
+            && grant.target != Path::new(TEMPORARY)
+            && !matches!(grant.mode, Mode::Overlay { .. });
         let is_reserved = RESERVED.iter().any(|place| overlap(Path::new(place), &grant.target));
         if (is_reserved && !is_temporary) || grant.target == Path::new("/") {
             return Err(ProfileError::Reserved(grant.target.clone()));
@@ -129,7 +137,7 @@ fn overlap(a: &Path, b: &Path) -> bool {
 /// Places that the sandbox makes itself.
 const RESERVED: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/dev", "/proc", "/tmp", "/sys"];
-/// The child's own folder, which may hold what it is granted too.
+/// The child's own folder, which may hold files that it is granted too.
 const TEMPORARY: &str = "/tmp";
 /// Where the host's programs are.
 const PROGRAMS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc"];

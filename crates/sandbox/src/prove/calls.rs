@@ -68,7 +68,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
         on("unshare", "makes a user namespace, to be root in it", "CVE-2022-0185, CVE-2021-22555"),
         on("setns", "enters another namespace", "general, setns"),
         on("pipe-splicing", "gives its own pages to a pipe", "CVE-2008-0600, CVE-2022-0847").may_be_missing(),
-        on("change-identity", "changes groups and capabilities", "general, setgroups").may_be_missing(),
+        on("change-identity", "changes capabilities", "general, capset"),
         on("socket-filter", "loads a program into the kernel by a socket", "CVE-2021-29154 (BPF compiler)")
             .met("the system call filter: no socket takes a program"),
         on("kernel-memory-pages", "makes files that no limit counts", "general, memfd").may_be_missing(),

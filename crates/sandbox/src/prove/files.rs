@@ -8,6 +8,7 @@ use super::Attack;
 use super::scene::{Answer, Refusal, Scene, all, any, found};
 use super::stage::SECRET;
 
+#[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("read-a-host-file", "reads a file of the host by its path", "general", |scene| {
@@ -249,8 +250,8 @@ fn host_settings(_: &Scene) -> Answer {
     let mut strange = beyond("/etc", &known).unwrap_or_default();
     for name in ["passwd", "group", "hosts", "resolv.conf", "machine-id", "ssl/private", "fstab"] {
         let text = std::fs::read_to_string(Path::new("/etc").join(name)).unwrap_or_default();
-        let is_made_up = name != "passwd" || !text.lines().any(|line| line.starts_with("root:"));
-        if !text.is_empty() && !(is_made_up && known.contains(&name)) {
+        let is_made_up = known.contains(&name) && !text.lines().any(|line| line.starts_with("root:"));
+        if !text.is_empty() && !is_made_up {
             strange.push(name.to_owned());
         }
     }

@@ -6,6 +6,7 @@ use rustix::thread::{CapabilitySets, SecureComputingMode};
 use super::Attack;
 use super::scene::{Answer, Refusal, Scene, any, found};
 
+#[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new(

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use super::scene::{Answer, Refusal, Scene};
-use super::{How, attacks, deaths, lifetime, processes, resources};
+use super::{How, attacks, lifetime, other_host, processes, resources};
 use crate::sys::process;
 
 /// Runs the attack that the arguments name. Never returns.
@@ -87,7 +87,7 @@ const PARTS: &[Part] = &[
     ("daemon", lifetime::daemon),
     ("late-writer", lifetime::late_writer),
     ("crowd", resources::crowd_member),
-    ("host", deaths::host),
+    ("host", other_host::host),
 ];
 /// Instead of a number: only its child knows the number of a run's first process.
 pub(crate) const PARENT: &str = "parent";

@@ -11,6 +11,7 @@ use super::scene::{Answer, Refusal, Scene, any, found};
 use super::stage::RENICED;
 use super::trial::Expected;
 
+#[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("signal-a-host-process", "kills a process of the host by its pid", "general", |scene| {

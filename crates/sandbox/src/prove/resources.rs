@@ -12,6 +12,7 @@ use super::scene::{Answer, Refusal, Scene, all};
 use super::trial::{Expected, LIMITS};
 use crate::Killed;
 
+#[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("fork-bomb", "starts many processes", "general", fork_bomb)
@@ -88,6 +89,21 @@ pub(crate) fn attacks() -> Vec<Attack> {
         })
         .at_every_level()
         .met("limit of open files"),
+        Attack::new(
+            "many-timers",
+            "makes many timers, which are counted for the user",
+            "general, timer_create",
+            |_| {
+                let made = crate::sys::attack::make_timers(TIMERS);
+                if made == TIMERS {
+                    Ok(format!("made {made}"))
+                } else {
+                    Err(Refusal::of(format!("at {made}")))
+                }
+            },
+        )
+        .at_every_level()
+        .met("limit of queued signals and timers"),
         Attack::new("raise-limits", "raises its own limits", "general, setrlimit", raise_limits)
             .at_every_level()
             .met("hard limits, which only the host's root could raise"),
@@ -242,6 +258,7 @@ fn flood(scene: &Scene, stream: &mut dyn std::io::Write) -> Answer {
     Ok(format!("wrote {written} bytes"))
 }
 
+const TIMERS: usize = 1000;
 /// So many that as many others as a test machine runs may end meanwhile.
 const TOO_MANY: usize = 80;
 const QUEUED_SIGNALS: usize = 4096;

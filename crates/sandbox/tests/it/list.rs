@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fumehood_sandbox::Level;
 use fumehood_sandbox::prove::{Attack, attacks};
 
 #[test]
@@ -33,9 +34,12 @@ fn the_documentation_lists_every_attack() {
 }
 
 fn rows() -> String {
-    let row = |Attack { name, what, seen, met, .. }: &Attack| {
-        format!("| {what} | {seen} | {met} | `attack::{}` |\n", name.replace('-', "_"))
+    let row = |attack: &Attack| {
+        let Attack { name, what, seen, met, .. } = attack;
+        let levels: Vec<&str> = attack.levels().map(Level::as_str).collect();
+        let levels = if levels.len() == 3 { "every".to_owned() } else { levels.join(", ") };
+        format!("| {what} | {seen} | {met} | {levels} | `attack::{}` |\n", name.replace('-', "_"))
     };
-    let head = "| attack: a program that … | seen | met by | test |\n|---|---|---|---|\n";
+    let head = "| attack: a program that … | seen | met by | level | test |\n|---|---|---|---|---|\n";
     std::iter::once(head.to_owned()).chain(attacks().iter().map(row)).collect()
 }

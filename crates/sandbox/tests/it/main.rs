@@ -14,6 +14,7 @@ mod list;
 mod machines;
 mod missing;
 mod page;
+mod property;
 mod work;
 
 use std::path::PathBuf;
@@ -195,6 +196,7 @@ mod attack {
         reserved_file
         queued_signals
         open_files
+        many_timers
         raise_limits
         core_dump
         spin
@@ -223,6 +225,8 @@ mod attack {
         host_dies
         host_dies_at_any_moment
         launcher_dies
+        host_and_launcher_die
+        init_dies
         interrupted_terminal
         ignored_children
         leftovers
