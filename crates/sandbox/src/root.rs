@@ -26,7 +26,8 @@ pub(crate) fn complete(grants: &[OpenGrant], limits: Limits) -> Result<(), Failu
 fn temporary(grants: &[OpenGrant], limits: Limits) -> Result<OwnedFd, Errno> {
     // Besides the child's files: the folder itself, what leads to grants in it, and where layers are shown.
     let places: usize = grants.iter().map(|grant| grant.target.components().count()).sum();
-    let files = limits.temporary_files + 1 + LAYER_PLACES + places as u64;
+    let has_overlay = grants.iter().any(|grant| matches!(grant.opened, Opened::Overlay { .. }));
+    let files = limits.temporary_files + 1 + if has_overlay { LAYER_PLACES } else { 0 } + places as u64;
     let mount = mount::tmpfs(limits.temporary_bytes, files, "01777", DATA)?;
     attach(&mount, TEMPORARY)?;
     Ok(mount)
