@@ -9,7 +9,7 @@ use super::scene::{Answer, Refusal, Scene};
 use super::stage::{SECRET, Stage};
 use super::trial::{HostTrial, OUTPUT_BYTES_MAX, Prover, Seen, text};
 use super::{Attack, files};
-use crate::{Access, Exit, OnExcess, ProfileBuilder, SandboxError, Step};
+use crate::{Access, Exit, OnExcess, ProfileBuilder, ProfileError, SandboxError, Step};
 
 pub(crate) fn attacks() -> Vec<Attack> {
     let on = |name, what, seen, trial, payload| Attack::host(name, what, seen, HostTrial { trial, payload });
@@ -41,6 +41,15 @@ pub(crate) fn attacks() -> Vec<Attack> {
         )
         .at_every_level()
         .met("what is granted is opened once and mounted from the descriptor"),
+        on(
+            "place-below-a-grant",
+            "has a place for another grant made in a folder that it filled with links",
+            "CVE-2026-87766 (bubblewrap)",
+            place_below_a_grant,
+            |_| Ok("started".to_owned()),
+        )
+        .at_every_level()
+        .met("no grant lies in another, and places are made in folders that nobody has written to"),
         on(
             "current-folder-by-proc",
             "is started in a folder of /proc/self/fd",
@@ -168,6 +177,36 @@ fn swap_grant(prover: &Prover<'_>) -> Result<Seen, String> {
         Some(Err(inside)) => Ok(Seen { outside, inside: inside.why }),
         inside => Err(format!("{inside:?}")),
     }
+}
+
+fn place_below_a_grant(prover: &Prover<'_>) -> Result<Seen, String> {
+    let stage = prover.stage()?;
+    let (source, elsewhere) = (stage.root.join("read"), stage.root.join("elsewhere"));
+    std::fs::create_dir(&elsewhere).map_err(text)?;
+    std::os::unix::fs::symlink(&elsewhere, source.join("leads-out")).map_err(text)?;
+    // What a careless set-up does.
+    let (folder, place) = (source.join("leads-out/made"), elsewhere.join("made"));
+    std::fs::create_dir_all(&folder).map_err(text)?;
+    if !place.exists() {
+        return Err("making a place by its path stayed inside".to_owned());
+    }
+    std::fs::remove_dir(&place).map_err(text)?;
+    let shown = if prover.is_in_place() { source.as_path() } else { Path::new("/granted") };
+    for below in ["leads-out/made", "leads-out/made/deeper"] {
+        let granted =
+            prover.profile(&stage).grant(stage.root.join("secret"), shown.join(below), Access::Read);
+        match granted.build() {
+            Err(ProfileError::Overlap(_)) => {}
+            other => return Err(format!("{below}: {other:?}")),
+        }
+    }
+    if place.exists() {
+        return Err("a place was made on the host".to_owned());
+    }
+    Ok(Seen {
+        outside: "a link led the place out".to_owned(),
+        inside: "the profile was refused, and nothing was made".to_owned(),
+    })
 }
 
 fn climb_from_here(scene: &Scene) -> Answer {

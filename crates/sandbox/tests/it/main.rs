@@ -214,6 +214,7 @@ mod attack {
         grant_a_link
         grant_a_pipe
         swap_a_grant
+        place_below_a_grant
         current_folder_by_proc
         neighbours
         strange_arguments
