@@ -231,7 +231,16 @@ fn read_process(pid: &str) -> Answer {
 }
 
 fn command_line(scene: &Scene) -> Answer {
-    let line = std::fs::read(format!("/proc/{}/cmdline", scene.text("init")))?;
+    let place = format!("/proc/{}/cmdline", scene.text("init"));
+    let mut line = std::fs::read(&place)?;
+    // A program that was started just now has none for a moment.
+    for _ in 0..200 {
+        if !line.is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        line = std::fs::read(&place)?;
+    }
     let line = String::from_utf8_lossy(&line).replace('\0', " ");
     let paths: Vec<String> = line.split(' ').filter(|word| word.contains('/')).map(str::to_owned).collect();
     found(&paths, "no path is in it")
