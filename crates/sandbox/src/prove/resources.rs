@@ -15,14 +15,12 @@ use crate::Killed;
 #[expect(clippy::too_many_lines, reason = "a list, one entry for each attack")]
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
+        // Without a user namespace of its own the limit counts what else the user runs, and floats with it.
         Attack::new("fork-bomb", "starts many processes", "general", fork_bomb)
-            .at_every_level()
             .met("process limit, of its own user namespace"),
         Attack::new("breeding-bomb", "starts processes that start processes", "general", breed)
-            .at_every_level()
             .met("process limit, of its own user namespace"),
         Attack::new("thread-bomb", "starts many threads", "general", thread_bomb)
-            .at_every_level()
             .met("process limit, of its own user namespace"),
         Attack::new("large-file", "writes a file beyond its limit", "general", |scene| {
             let part = vec![1; 256 << 10];
