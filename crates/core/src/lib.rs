@@ -9,6 +9,7 @@ pub mod allowed_tools;
 pub mod code;
 pub mod diagnostic;
 pub mod digest;
+pub mod id;
 pub mod inspect;
 pub mod interpreter;
 pub mod json;
