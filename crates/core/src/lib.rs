@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod allowed_tools;
+pub mod binding;
 pub mod code;
 pub mod diagnostic;
 pub mod digest;
@@ -24,11 +25,13 @@ pub mod skill;
 pub mod yaml;
 
 pub use allowed_tools::AllowedTools;
+pub use binding::{Binding, BindingParts, InterpreterIdentity, WorkspaceIdentity};
 pub use code::{Class, Code, Coded, Severity};
 pub use diagnostic::{Diagnostic, Place};
-pub use digest::{Revision, Sha256};
+pub use digest::{Revision, Sha256, VerifiedRevision};
+pub use id::{ArtifactId, CallId, ProposalId, ReceiptId, RunId};
 pub use json::Json;
-pub use name::{SkillName, ToolName};
+pub use name::{AgentLabel, SkillName, ToolName};
 pub use path::{PathSet, RelPath};
 pub use schema::Schema;
 pub use shown::Shown;
