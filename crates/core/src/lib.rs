@@ -8,6 +8,7 @@
 pub mod allowed_tools;
 pub mod binding;
 pub mod code;
+pub mod consent;
 pub mod diagnostic;
 pub mod digest;
 pub mod id;
@@ -22,6 +23,7 @@ pub mod schema;
 pub mod script;
 pub mod shown;
 pub mod skill;
+pub mod time;
 pub mod yaml;
 
 pub use allowed_tools::AllowedTools;

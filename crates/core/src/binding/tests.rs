@@ -64,9 +64,9 @@ impl Sample {
 fn assert_bound(changes: &[fn(&mut Sample)]) {
     let mut seen = std::collections::BTreeSet::from([sample().binding()]);
     for (index, change) in changes.iter().enumerate() {
-        let mut changed = sample();
-        change(&mut changed);
-        assert!(seen.insert(changed.binding()), "change {index}");
+        let mut other = sample();
+        change(&mut other);
+        assert!(seen.insert(other.binding()), "change {index}");
     }
 }
 
