@@ -7,6 +7,7 @@
 
 pub mod allowed_tools;
 pub mod binding;
+pub mod call;
 pub mod code;
 pub mod consent;
 pub mod diagnostic;
@@ -29,6 +30,7 @@ pub mod yaml;
 
 pub use allowed_tools::AllowedTools;
 pub use binding::{Binding, BindingParts, InterpreterIdentity, WorkspaceIdentity};
+pub use call::{Call, RawCall};
 pub use code::{Class, Code, Coded, Severity};
 pub use consent::{Consent, Ledger};
 pub use diagnostic::{Diagnostic, Place};
