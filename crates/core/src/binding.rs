@@ -6,7 +6,8 @@ use core::fmt;
 
 use serde::ser::{Serialize, Serializer};
 
-use crate::digest::{Hasher, Sha256, VerifiedRevision};
+use crate::digest::{Sha256, VerifiedRevision};
+use crate::frame::Frame;
 use crate::id::RunId;
 use crate::name::{AgentLabel, ToolName};
 
@@ -42,8 +43,8 @@ pub struct BindingParts<'a> {
     /// The interpreter, if the tool is a script.
     pub interpreter: Option<&'a InterpreterIdentity>,
     /// The whole derived profile in a canonical form: mounts with access and file identity, environment, argument
-    /// vector, limits, output limits, floor. Whoever derives it writes it down so that two forms are equal only when
-    /// the profiles are.
+    /// vector, limits, output limits, floor. Whoever derives it writes it down, by a [`Frame`], so that two forms are
+    /// equal only when the profiles are.
     pub profile: &'a [u8],
     /// The policy that was in force.
     pub policy: Sha256,
@@ -122,14 +123,13 @@ impl Binding {
             profile,
             policy,
         } = *parts;
-        let mut frame = Frame::default();
-        frame.0.update(FRAME_V1);
+        let mut frame = Frame::new("binding", 1);
         frame.part(agent.as_str().as_bytes());
         frame.part(run.as_bytes());
         frame.part(tool.as_str().as_bytes());
         frame.optional(workspace, |frame, WorkspaceIdentity { device, inode, resolved }| {
-            frame.part(&device.to_be_bytes());
-            frame.part(&inode.to_be_bytes());
+            frame.number(*device);
+            frame.number(*inode);
             frame.part(resolved.as_bytes());
         });
         frame.optional(revision, |frame, revision| frame.part(revision.revision().sha256().as_bytes()));
@@ -143,31 +143,9 @@ impl Binding {
         });
         frame.part(profile);
         frame.part(policy.as_bytes());
-        Self(frame.0.finish())
+        Self(frame.sha256())
     }
 }
-
-/// Parts one behind another, each with its length before it, so that the bytes can be read back in one way only.
-#[derive(Default)]
-struct Frame(Hasher);
-
-impl Frame {
-    fn part(&mut self, bytes: &[u8]) {
-        self.0.update(&(bytes.len() as u64).to_be_bytes());
-        self.0.update(bytes);
-    }
-
-    /// One byte that says whether the part is there, and the part.
-    fn optional<T>(&mut self, value: Option<T>, part: impl FnOnce(&mut Self, T)) {
-        self.0.update(&[u8::from(value.is_some())]);
-        if let Some(value) = value {
-            part(self, value);
-        }
-    }
-}
-
-/// Separates bindings from every other SHA-256 that anybody computes, and from later framings.
-const FRAME_V1: &[u8] = b"fumehood binding 1\n";
 
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

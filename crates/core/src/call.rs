@@ -9,7 +9,7 @@ pub use argv::{
     ARGUMENTS_MAX, Argument, ArgumentError, ArgumentFault, PATH_BYTES_MAX, ScriptArguments, exact_arguments,
     script_arguments,
 };
-pub use published::script_schema;
+pub use published::{exact_schema, script_schema};
 
 use crate::code::{Code, Coded};
 use crate::digest::Sha256;

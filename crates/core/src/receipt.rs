@@ -287,25 +287,19 @@ impl Authority {
 }
 
 fn verdict(opening: &Opening, closing: &Closing) -> Verdict {
-    let is_script = matches!(opening.tier, Tier::Script | Tier::Checked);
-    let timeout = if is_script { Code::ScriptTimeout } else { Code::ToolTimeout };
-    let failed = if is_script { Code::ScriptFailed } else { Code::ToolFailed };
+    let failed = |failure: Failure| Verdict::Failed(failure, failure.code(opening.tier));
     match (closing.failure, closing.killed, closing.exit) {
         (Some((failure, code)), ..) => Verdict::Failed(failure, code),
         _ if closing.processes == Processes::Unproven => {
             Verdict::Failed(Failure::Integrity, Code::ProcessesLeft)
         }
-        _ if !opening.containment.is_as_asked() => {
-            Verdict::Failed(Failure::SandboxRequired, Code::ToolSandboxRequired)
-        }
-        (_, Some(Killed::Deadline), _) => Verdict::Failed(Failure::Timeout, timeout),
+        _ if !opening.containment.is_as_asked() => failed(Failure::SandboxRequired),
+        (_, Some(Killed::Deadline), _) => failed(Failure::Timeout),
         (_, Some(Killed::Output), _) => Verdict::Failed(Failure::Execution, Code::ScriptOutputLimit),
-        (_, Some(Killed::Cancelled), _) => Verdict::Failed(Failure::Cancelled, Code::Cancelled),
-        (_, None, Some(Exit::Signal(_))) => Verdict::Failed(Failure::Execution, failed),
+        (_, Some(Killed::Cancelled), _) => failed(Failure::Cancelled),
+        (_, None, Some(Exit::Signal(_))) => failed(Failure::Execution),
         // Whether another exit code is a failure of a text script is the deployer's to say.
-        (_, None, Some(Exit::Code(1..))) if opening.tier == Tier::Checked => {
-            Verdict::Failed(Failure::Execution, failed)
-        }
+        (_, None, Some(Exit::Code(1..))) if opening.tier == Tier::Checked => failed(Failure::Execution),
         _ if closing.attempts == 0 => Verdict::Failed(Failure::Host, Code::Internal),
         _ => Verdict::Succeeded,
     }

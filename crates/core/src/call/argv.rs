@@ -3,6 +3,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use crate::code::{Code, Coded};
 use crate::json::Json;
@@ -12,6 +13,9 @@ use crate::manifest::{ParamClaim, ParamKind, ParamName, PathAccess, RESERVED_PAR
 pub const PATH_BYTES_MAX: usize = 4095;
 /// Arguments of an undeclared script.
 pub const ARGUMENTS_MAX: usize = 256;
+
+/// The argument that holds the vector of an undeclared script.
+pub(super) const ARGV: &str = "argv";
 
 /// What a script is started with, in the order of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,20 +106,38 @@ pub fn script_arguments(
             None => {}
         }
     }
-    let timeout = given.get(RESERVED_PARAM_NAMES[0]).map(|value| timeout(value, timeout_max)).transpose();
-    Ok(ScriptArguments { argv, timeout: timeout.map_err(|fault| fault.of(None))? })
+    let timeout = timeout_of(given, timeout_max).map_err(|fault| fault.of(None))?;
+    Ok(ScriptArguments { argv, timeout })
 }
 
-/// The argument vector of a script that declares no parameters: exactly what the person wrote, flags and all.
+/// The argument vector of a script that declares no parameters: exactly what `argv` holds, flags and all. Who consents to it
+/// sees it word for word.
 ///
 /// # Errors
-/// [`ArgumentError`] with code `E_ARGUMENT_INVALID` for more than 256 arguments or a NUL in one.
-pub fn exact_arguments(arguments: &[String]) -> Result<Vec<Argument>, ArgumentError> {
-    match () {
-        () if arguments.len() > ARGUMENTS_MAX => Err(ArgumentFault::TooMany.of(None)),
-        () if arguments.iter().any(|text| text.contains('\0')) => Err(ArgumentFault::Nul.of(None)),
-        () => Ok(arguments.iter().cloned().map(Argument::Text).collect()),
-    }
+/// [`ArgumentError`] with code `E_ARGUMENT_INVALID` for an `argv` that is missing, no array of strings, longer than 256, or
+/// holds a NUL; and as [`script_arguments`] for `timeout_seconds` and what is not declared.
+pub fn exact_arguments(arguments: &Json, timeout_max: Duration) -> Result<ScriptArguments, ArgumentError> {
+    let exact = |arguments: &Json| {
+        let given = arguments.as_object().ok_or(ArgumentFault::NotAnObject)?;
+        let argv = given.get(ARGV).ok_or(ArgumentFault::Missing)?;
+        if given.keys().any(|name| name != ARGV && !RESERVED_PARAM_NAMES.contains(&name.as_str())) {
+            return Err(ArgumentFault::Undeclared);
+        }
+        let items = argv.as_array().ok_or(ArgumentFault::Type("an array of strings"))?;
+        if items.len() > ARGUMENTS_MAX {
+            return Err(ArgumentFault::TooMany);
+        }
+        let argv = items.iter().map(|item| match item.as_str() {
+            None => Err(ArgumentFault::Type("an array of strings")),
+            Some(text) if text.contains('\0') => Err(ArgumentFault::Nul),
+            Some(text) => Ok(Argument::Text(text.to_owned())),
+        });
+        Ok(ScriptArguments {
+            argv: argv.collect::<Result<_, _>>()?,
+            timeout: timeout_of(given, timeout_max)?,
+        })
+    };
+    exact(arguments).map_err(|fault| fault.of(None))
 }
 
 fn append(param: &ParamClaim, value: &Json, argv: &mut Vec<Argument>) -> Result<(), ArgumentFault> {
@@ -185,10 +207,15 @@ fn harmless(text: String) -> Result<String, ArgumentFault> {
     }
 }
 
-fn timeout(value: &Json, timeout_max: Duration) -> Result<Duration, ArgumentFault> {
+/// What `timeout_seconds` says, if it is there.
+fn timeout_of(
+    given: &BTreeMap<String, Json>,
+    timeout_max: Duration,
+) -> Result<Option<Duration>, ArgumentFault> {
+    let Some(value) = given.get(RESERVED_PARAM_NAMES[0]) else { return Ok(None) };
     let Json::Number(number) = value else { return Err(ArgumentFault::Type("an integer")) };
     let seconds = number.as_u64().filter(|seconds| (1..=timeout_max.as_secs()).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or(ArgumentFault::Range)
+    seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or(ArgumentFault::Range)
 }
 
 impl ArgumentFault {

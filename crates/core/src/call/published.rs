@@ -1,9 +1,8 @@
 //! The schema of a script's arguments, made from its parameters.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
 
-use super::argv::PATH_BYTES_MAX;
+use super::argv::{ARGUMENTS_MAX, ARGV, PATH_BYTES_MAX};
 use crate::json::{Json, Number};
 use crate::manifest::{ParamClaim, ParamKind, PathAccess, RESERVED_PARAM_NAMES};
 
@@ -13,22 +12,39 @@ use crate::manifest::{ParamClaim, ParamKind, PathAccess, RESERVED_PARAM_NAMES};
 /// Whatever it refuses, [`script_arguments`](super::script_arguments) refuses; that refuses more: the subset has no word for
 /// a text that must not begin with `-`.
 pub fn script_schema(params: &[ParamClaim], timeout_max: Duration) -> Json {
-    let mut properties: BTreeMap<String, Json> =
-        params.iter().map(|param| (param.name().to_string(), property(param))).collect();
-    properties.insert(
-        RESERVED_PARAM_NAMES[0].to_owned(),
-        object([
-            ("type", text("integer")),
-            ("description", text("Seconds after which the script is killed.")),
-            ("minimum", whole(1)),
-            ("maximum", Json::Number(Number::from(timeout_max.as_secs()))),
-        ]),
-    );
     let required = params.iter().filter(|param| param.is_required());
+    let required = required.map(|param| text(param.name().as_str())).collect();
+    closed(params.iter().map(|param| (param.name().as_str(), property(param))), required, timeout_max)
+}
+
+/// The same for a script that declares no parameters: `argv`, at most 256 strings, and `timeout_seconds`.
+///
+/// Whatever it refuses, [`exact_arguments`](super::exact_arguments) refuses.
+pub fn exact_schema(timeout_max: Duration) -> Json {
+    let argv = object([
+        ("type", text("array")),
+        ("description", text("The exact arguments, one for each item; no shell reads them.")),
+        ("items", object([("type", text("string"))])),
+        ("maxItems", Json::Number(Number::from(ARGUMENTS_MAX as u64))),
+    ]);
+    closed([(ARGV, argv)], vec![text(ARGV)], timeout_max)
+}
+
+fn closed<'a>(
+    properties: impl IntoIterator<Item = (&'a str, Json)>,
+    required: Vec<Json>,
+    timeout_max: Duration,
+) -> Json {
+    let timeout = object([
+        ("type", text("integer")),
+        ("description", text("Seconds after which the script is killed.")),
+        ("minimum", whole(1)),
+        ("maximum", Json::Number(Number::from(timeout_max.as_secs()))),
+    ]);
     object([
         ("type", text("object")),
-        ("properties", Json::Object(properties)),
-        ("required", Json::Array(required.map(|param| text(param.name().as_str())).collect())),
+        ("properties", object(properties.into_iter().chain([(RESERVED_PARAM_NAMES[0], timeout)]))),
+        ("required", Json::Array(required)),
         ("additionalProperties", Json::Bool(false)),
     ])
 }

@@ -277,12 +277,34 @@ fn a_timeout_is_from_1_to_the_ceiling() {
 
 #[test]
 fn an_undeclared_script_gets_exactly_what_was_written() {
-    let texts = ["-x", "", "--", "a b", "é"].map(str::to_owned);
-    assert_eq!(exact_arguments(&texts), Ok(texts.clone().map(Argument::Text).to_vec()));
-    assert_eq!(exact_arguments(&["a\0".to_owned()]).unwrap_err().fault, ArgumentFault::Nul);
-    let many = |count| exact_arguments(&vec![String::new(); count]).map(|argv| argv.len());
+    let schema = Schema::compile_object(&exact_schema(TIMEOUT_MAX)).unwrap();
+    let exact = |arguments: &str| {
+        let arguments = json(arguments);
+        let built = exact_arguments(&arguments, TIMEOUT_MAX).map_err(|error| error.fault);
+        assert!(built.is_err() || schema.validate(&arguments).is_ok(), "the schema refuses what passes");
+        built
+    };
+    let built = exact(r#"{"argv": ["-x", "", "--", "a b", "é;$(c)"], "timeout_seconds": 7}"#).unwrap();
+    let texts = ["-x", "", "--", "a b", "é;$(c)"].map(|text| Argument::Text(text.to_owned()));
+    assert_eq!((built.argv, built.timeout), (texts.to_vec(), Some(Duration::from_secs(7))));
+    assert_eq!(exact(r#"{"argv": []}"#), Ok(ScriptArguments { argv: Vec::new(), timeout: None }));
+    for (arguments, fault) in [
+        (r#"["-x"]"#, ArgumentFault::NotAnObject),
+        ("{}", ArgumentFault::Missing),
+        (r#"{"argv": "-x"}"#, ArgumentFault::Type("an array of strings")),
+        (r#"{"argv": ["a", 1]}"#, ArgumentFault::Type("an array of strings")),
+        (r#"{"argv": ["a\u0000"]}"#, ArgumentFault::Nul),
+        (r#"{"argv": [], "env": {}}"#, ArgumentFault::Undeclared),
+        (r#"{"argv": [], "timeout_seconds": 121}"#, ArgumentFault::Range),
+    ] {
+        assert_eq!(exact(arguments), Err(fault), "{arguments}");
+    }
+    let many = |count: usize| {
+        let items = vec!["\"\""; count].join(",");
+        exact(&format!(r#"{{"argv": [{items}]}}"#)).map(|built| built.argv.len())
+    };
     assert_eq!(many(256), Ok(256));
-    assert_eq!(many(257).unwrap_err().fault, ArgumentFault::TooMany);
+    assert_eq!(many(257), Err(ArgumentFault::TooMany));
 }
 
 // XSF-12, X-25: what the host makes is closed, and compiles as a tool's schema does.

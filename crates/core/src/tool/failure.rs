@@ -1,15 +1,18 @@
 //! The one table of what follows a failure.
 
+use super::Tier;
+use crate::code::Code;
+
 /// Why an attempt failed, as far as it decides what happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Failure {
     /// The arguments are not valid.
     Validation,
-    /// A person or a callback said no.
+    /// A person, a callback or a rule said no.
     Denied,
     /// The gate could not decide.
     GateUnavailable,
-    /// A policy, or the envelope, forbids it.
+    /// It would get more than the deployer's envelope allows.
     Policy,
     /// A path is not one that may be named.
     Path,
@@ -74,6 +77,30 @@ impl Failure {
             Self::Cancelled => ("cancelled", Retry::Never, false),
             Self::Execution => ("execution", Retry::Eligible, true),
             Self::BadResponse => ("bad_response", Retry::Never, true),
+        }
+    }
+
+    /// The code for a failure of which nothing more exact is known. A refusal, an outage and a failure never share one
+    /// (EXE-58), and neither do scripts and other tools where they can fail alike (EXE-59).
+    pub fn code(self, tier: Tier) -> Code {
+        let is_script = matches!(tier, Tier::Script | Tier::Checked);
+        match self {
+            Self::Validation => Code::SchemaMismatch,
+            Self::Denied if is_script => Code::ScriptDenied,
+            Self::Policy if is_script => Code::ScriptPolicyWidened,
+            Self::Denied | Self::Policy => Code::ToolDenied,
+            Self::GateUnavailable if is_script => Code::ScriptGateUnavailable,
+            Self::GateUnavailable => Code::ToolGateUnavailable,
+            Self::Path => Code::PathRejected,
+            Self::Integrity => Code::SnapshotChanged,
+            Self::SandboxRequired => Code::ToolSandboxRequired,
+            Self::Host => Code::WorkspaceFailed,
+            Self::Timeout if is_script => Code::ScriptTimeout,
+            Self::Timeout => Code::ToolTimeout,
+            Self::Cancelled => Code::Cancelled,
+            Self::Execution if is_script => Code::ScriptFailed,
+            Self::Execution => Code::ToolFailed,
+            Self::BadResponse => Code::ToolBadResponse,
         }
     }
 

@@ -226,6 +226,35 @@ fn a_fallback_never_hides_a_no() {
     assert!(Failure::ALL.into_iter().all(|failure| !script.may_fall_back(failure)));
 }
 
+// EXE-58, EXE-59, EXE-62, EXE-63, EXE-65: who must act is told by the code.
+#[test]
+fn a_refusal_an_outage_and_a_failure_never_share_a_code() {
+    use crate::code::Class;
+    for tier in Tier::ALL {
+        let class = |failure: Failure| failure.code(tier).class();
+        for refusal in [Failure::Denied, Failure::Policy] {
+            assert_eq!(class(refusal), Class::Denied, "{tier:?}");
+        }
+        for outage in [Failure::GateUnavailable, Failure::SandboxRequired, Failure::Host] {
+            assert_eq!(class(outage).status(), 503, "{tier:?}");
+        }
+        for failed in [Failure::Execution, Failure::BadResponse] {
+            assert_eq!(class(failed), Class::Guest, "{tier:?}");
+        }
+        assert_eq!(class(Failure::Timeout), Class::Timeout);
+        assert_eq!(class(Failure::Cancelled), Class::Cancelled);
+    }
+    let script = |failure: Failure| failure.code(Tier::Script).as_str();
+    assert_eq!(script(Failure::Denied), "E_SKILL_SCRIPT_DENIED");
+    assert_eq!(script(Failure::GateUnavailable), "E_SKILL_SCRIPT_GATE_UNAVAILABLE");
+    assert_eq!(script(Failure::Policy), "E_SKILL_SCRIPT_POLICY_WIDENED");
+    assert_eq!(script(Failure::Timeout), "E_SKILL_SCRIPT_TIMEOUT");
+    assert_eq!(script(Failure::Execution), "E_SKILL_SCRIPT_FAILED");
+    assert_eq!(script(Failure::Host), "E_SKILL_WORKSPACE_FAILED");
+    assert_eq!(Failure::Execution.code(Tier::Module).as_str(), "E_SKILL_TOOL_FAILED");
+    assert_eq!(Failure::BadResponse.code(Tier::Module).as_str(), "E_SKILL_TOOL_BAD_RESPONSE");
+}
+
 // EXE-22, EXE-23, EXE-24, EXE-25: all or nothing, and nothing is replaced.
 #[test]
 fn a_name_is_taken_once() {
