@@ -8,6 +8,8 @@ use sha2::Digest as _;
 use crate::path::RelPath;
 
 /// A SHA-256 digest. `Display` prints 64 lower-case hex digits.
+///
+/// Every value was computed here: none is read from a text or from stored bytes. One that is stored is compared as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
 
