@@ -24,8 +24,12 @@ pub enum Class {
     Cancelled,
     /// fumehood is wrong (500).
     Internal,
+    /// What ran failed or answered wrongly: a script, a tool (502).
+    Guest,
     /// The operating system or a file of ours could not be used (503).
     Unavailable,
+    /// What ran did not end in time (504).
+    Timeout,
 }
 
 impl Class {
@@ -39,13 +43,16 @@ impl Class {
             Self::TooLarge => 413,
             Self::Cancelled => 499,
             Self::Internal => 500,
+            Self::Guest => 502,
             Self::Unavailable => 503,
+            Self::Timeout => 504,
         }
     }
 
     /// The process exit code of the command line.
     pub fn exit_code(self) -> u8 {
         match self {
+            Self::Guest | Self::Timeout => 1,
             Self::Invalid | Self::Missing | Self::Conflict | Self::TooLarge => 2,
             Self::Denied => 3,
             Self::Unavailable => 4,
@@ -64,7 +71,9 @@ impl Class {
             Self::TooLarge => "too_large",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
+            Self::Guest => "guest",
             Self::Unavailable => "unavailable",
+            Self::Timeout => "timeout",
         }
     }
 }
@@ -172,6 +181,43 @@ codes! {
     NotConfirmed "E_NOT_CONFIRMED" Denied false "The person did not say yes."
     Cancelled "E_CANCELLED" Cancelled true "Whoever called it stopped it before it was done."
     OutputFailed "E_OUTPUT_FAILED" Unavailable true "The answer could not be written to standard output."
+
+    // Tools and calls.
+    IdInvalid "E_ID_INVALID" Invalid false "The text is no id of the kind that is asked for."
+    ToolInvalid "E_TOOL_INVALID" Invalid false "A tool's definition breaks a rule, so the tool is not offered."
+    ToolCollision "E_SKILL_TOOL_COLLISION" Conflict false "A tool of this name is there already, or the name is kept for readers of artifacts."
+    ToolUnknown "E_TOOL_UNKNOWN" Missing false "No tool of this name can be called here."
+    ArgumentInvalid "E_ARGUMENT_INVALID" Invalid false "An argument does not fit its parameter."
+    ToolDenied "E_TOOL_DENIED" Denied false "A person or a policy said no to the call, or nobody was there to say yes."
+    ToolGateUnavailable "E_TOOL_GATE_UNAVAILABLE" Unavailable true "Whether the call may run could not be decided, so it did not run; this is no refusal."
+    ToolSandboxRequired "E_TOOL_SANDBOX_REQUIRED" Unavailable false "The tool needs a sandbox and there is none, so it did not run."
+    ToolTimeout "E_TOOL_TIMEOUT" Timeout false "The tool did not end in time; one in the host's own process may still be running."
+    ToolFailed "E_SKILL_TOOL_FAILED" Guest false "The tool failed while it ran."
+    ToolBadResponse "E_SKILL_TOOL_BAD_RESPONSE" Guest false "The tool answered in a shape that is none of the known ones, or not the one that its skill declares."
+
+    // Scripts of skills.
+    ScriptDenied "E_SKILL_SCRIPT_DENIED" Denied false "A person or a policy said no to the script, or nobody was there to say yes."
+    ScriptGateUnavailable "E_SKILL_SCRIPT_GATE_UNAVAILABLE" Unavailable true "Whether the script may run could not be decided, so it did not run; this is no refusal."
+    ScriptPolicyWidened "E_SKILL_SCRIPT_POLICY_WIDENED" Denied false "The script would get more than the deployer's envelope allows."
+    ScriptTimeout "E_SKILL_SCRIPT_TIMEOUT" Timeout false "The script did not end in time and was killed."
+    ScriptOutputLimit "E_SKILL_SCRIPT_OUTPUT_LIMIT" Guest false "The script wrote more than it may and was killed."
+    ScriptFailed "E_SKILL_SCRIPT_FAILED" Guest false "The script ended with another exit code than zero, or by a signal."
+    WorkspaceFailed "E_SKILL_WORKSPACE_FAILED" Unavailable true "The files for a run could not be laid out, collected or removed."
+    ProcessesLeft "E_PROCESSES_LEFT" Internal false "It could not be shown that no process of a run is left."
+
+    // Requests for approval.
+    ConsentFull "E_CONSENT_FULL" TooLarge false "64 requests for approval were made in this run, and no more are taken."
+    ConsentUnknown "E_CONSENT_UNKNOWN" Missing false "This run has no such request for approval."
+    ConsentPending "E_CONSENT_PENDING" Denied true "Nobody has answered the request for approval yet."
+    ConsentDecided "E_CONSENT_DECIDED" Conflict false "The request for approval has its answer already; a second one counts for nothing."
+    ConsentDenied "E_CONSENT_DENIED" Denied false "The request for approval was denied."
+    ConsentExpired "E_CONSENT_EXPIRED" Denied false "The request for approval is older than five minutes; a new one is needed."
+    ConsentStale "E_CONSENT_STALE" Conflict false "What would run is not what was shown, or a newer request took the place of this one."
+    ConsentConsumed "E_CONSENT_CONSUMED" Conflict false "The approval was used already; it is good for one call."
+    RunEnded "E_RUN_ENDED" Cancelled false "The run has ended, and its requests for approval with it."
+
+    // The record.
+    JournalBroken "E_JOURNAL_BROKEN" Conflict false "An entry of the journal is not the one that was written there."
 
     // The sandbox.
     SandboxUnavailable "E_SANDBOX_UNAVAILABLE" Unavailable false "This machine cannot confine a program, so nothing would run on it; the remedy is said beside."

@@ -2,11 +2,14 @@
 
 use core::fmt;
 
+use serde::ser::{Serialize, Serializer};
 use sha2::Digest as _;
 
 use crate::path::RelPath;
 
 /// A SHA-256 digest. `Display` prints 64 lower-case hex digits.
+///
+/// Every value was computed here: none is read from a text or from stored bytes. One that is stored is compared as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
 
@@ -17,6 +20,20 @@ pub struct Sha256([u8; 32]);
 /// down in `docs/decisions/0001-revision-framing.md`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(Sha256);
+
+/// A revision that was computed from the bytes themselves, just now or when they were captured.
+///
+/// A digest that somebody supplies proves nothing about bytes (CHK-023), so there is no way to make this from a digest,
+/// a text or a [`Revision`]; whoever has one had every byte in memory.
+///
+/// ```compile_fail
+/// use fumehood_core::digest::{Revision, VerifiedRevision};
+/// fn trust(revision: Revision) -> VerifiedRevision {
+///     VerifiedRevision(revision)
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedRevision(Revision);
 
 /// SHA-256 of bytes that arrive in pieces.
 #[derive(Clone, Default)]
@@ -47,6 +64,11 @@ impl Sha256 {
 }
 
 impl Revision {
+    /// The digest that it is.
+    pub fn sha256(&self) -> &Sha256 {
+        &self.0
+    }
+
     /// The revision of `files`, which must come sorted by path (byte order), each path once.
     ///
     /// The order is the caller's by construction: [`BTreeMap`](std::collections::BTreeMap) keys are sorted and unique.
@@ -64,6 +86,22 @@ impl Revision {
     }
 }
 
+impl VerifiedRevision {
+    /// Hashes every file. One pass over all bytes, of which a skill that can run has at most 16 MiB.
+    pub fn of<B: AsRef<[u8]>>(files: &std::collections::BTreeMap<RelPath, B>) -> Self {
+        let facts = files.iter().map(|(path, bytes)| {
+            let bytes = bytes.as_ref();
+            (path.clone(), (bytes.len() as u64, Sha256::of(bytes)))
+        });
+        Self(Revision::of(&facts.collect()))
+    }
+
+    /// The revision, to show and to compare.
+    pub fn revision(self) -> Revision {
+        self.0
+    }
+}
+
 /// Separates revisions from every other SHA-256 that anybody computes, and from later framings.
 const FRAME_V1: &[u8] = b"fumehood revision 1\n";
 
@@ -76,6 +114,18 @@ impl fmt::Display for Sha256 {
 impl fmt::Debug for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Sha256 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Revision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -123,6 +173,15 @@ mod tests {
             revision(&[("SKILL.md", b"x"), ("scripts/a.py", b"")]).to_string(),
             "sha256:7d338cd1aad7743422923d7ed4404e299f959a59d6af6f504fa2c1e6cff8fcf2"
         );
+    }
+
+    // CHK-023
+    #[test]
+    fn a_verified_revision_is_that_of_its_bytes() {
+        let files: [(&str, &[u8]); 2] = [("SKILL.md", b"x"), ("scripts/a.py", b"")];
+        let bytes: BTreeMap<_, _> =
+            files.iter().map(|(path, bytes)| (RelPath::parse(path).unwrap(), *bytes)).collect();
+        assert_eq!(VerifiedRevision::of(&bytes).revision(), revision(&files));
     }
 
     #[test]

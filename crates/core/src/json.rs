@@ -113,6 +113,13 @@ impl Json {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 
+    /// The value as JSON text without white space, the keys of each object in the order of their bytes: the same for every
+    /// text that was read as this value, but for how a number is written (`5` and `5.0` stay two).
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Writing to memory cannot fail, and every key is a string.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
     /// The JSON type's name, as messages use it.
     pub fn type_name(&self) -> &'static str {
         match self {

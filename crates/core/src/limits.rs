@@ -18,6 +18,9 @@ pub const JSON_NODES_MAX: usize = 4096;
 /// Issues that one validation reports (CHK-119).
 pub const SCHEMA_ISSUES_MAX: usize = 20;
 
+/// Bytes of a call's arguments, as they arrive and as they are hashed and sent (CHK-104).
+pub const INVOCATION_BYTES_MAX: usize = 64 << 10;
+
 /// Bytes of `execution.json` and of `fumehood.json` (CHK-055, CHK-103).
 pub const MANIFEST_BYTES_MAX: usize = 64 << 10;
 /// Files that `execution.json` may list (CHK-103).

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use serde::ser::{Serialize, Serializer};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::code::{Code, Coded};
@@ -18,6 +19,12 @@ pub struct SkillName(String);
 /// A tool name that model providers accept: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(String);
+
+/// What the host calls an agent: 1 to 64 characters of `a-z`, `0-9`, `_`, `.` and `-`, the first a letter or digit.
+///
+/// Assigned by the host, never taken from what a client says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentLabel(String);
 
 /// Why a name was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +46,8 @@ pub enum NameError {
 pub const SKILL_NAME_CHARS_MAX: usize = 64;
 /// Characters in a tool name, at most.
 pub const TOOL_NAME_CHARS_MAX: usize = 64;
+/// Characters in an agent's label, at most.
+pub const AGENT_LABEL_CHARS_MAX: usize = 64;
 
 impl SkillName {
     /// Reads a name.
@@ -84,7 +93,43 @@ impl ToolName {
         }
     }
 
+    /// Reads the name of a tool that the host defines: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 64 characters.
+    ///
+    /// # Errors
+    /// [`NameError`] with code `E_NAME_INVALID`.
+    pub fn parse_snake_case(text: &str) -> Result<Self, NameError> {
+        length(text, TOOL_NAME_CHARS_MAX)?;
+        match snake_case_breach(text) {
+            Some(index) => Err(NameError::Character(index)),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
     /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AgentLabel {
+    /// Reads a label.
+    ///
+    /// # Errors
+    /// [`NameError`] with code `E_NAME_INVALID`.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        length(text, AGENT_LABEL_CHARS_MAX)?;
+        let allowed = |(index, c): (usize, char)| match c {
+            'a'..='z' | '0'..='9' => true,
+            '_' | '.' | '-' => index > 0,
+            _ => false,
+        };
+        match text.chars().enumerate().position(|pair| !allowed(pair)) {
+            Some(index) => Err(NameError::Character(index)),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// The label.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -113,6 +158,24 @@ pub fn slug(declared: &str) -> Option<String> {
     }
     slug.truncate(slug.trim_end_matches('-').len());
     (!slug.is_empty()).then_some(slug)
+}
+
+/// Where a text stops being snake case: the index of the first character that may not stand there.
+fn snake_case_breach(text: &str) -> Option<usize> {
+    let mut previous = '_';
+    for (index, c) in text.chars().enumerate() {
+        let allowed = match c {
+            'a'..='z' => true,
+            '0'..='9' => index > 0,
+            '_' => previous != '_',
+            _ => false,
+        };
+        if !allowed {
+            return Some(index);
+        }
+        previous = c;
+    }
+    (previous == '_').then(|| text.chars().count().saturating_sub(1))
 }
 
 fn length(text: &str, chars_max: usize) -> Result<(), NameError> {
@@ -146,6 +209,24 @@ impl core::error::Error for NameError {}
 impl fmt::Display for SkillName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for AgentLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for ToolName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Serialize for AgentLabel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 
@@ -196,6 +277,42 @@ mod tests {
         let too_long = "a".repeat(65);
         for bad in ["", "9a", "-a", "a b", "a.b", "é", &too_long] {
             assert!(ToolName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    // XSF-02, X-02
+    #[test]
+    fn names_of_host_tools_are_snake_case() {
+        let long = "a".repeat(64);
+        for good in ["a", "a1", "read_file", "a_1_b", "x9_9x", &long] {
+            assert!(ToolName::parse_snake_case(good).is_ok(), "{good}");
+        }
+        let cases = [
+            ("", NameError::Empty),
+            ("_a", NameError::Character(0)),
+            ("1a", NameError::Character(0)),
+            ("a_", NameError::Character(1)),
+            ("a__b", NameError::Character(2)),
+            ("readFile", NameError::Character(4)),
+            ("read-file", NameError::Character(4)),
+            ("a b", NameError::Character(1)),
+            ("é", NameError::Character(0)),
+        ];
+        for (text, error) in cases {
+            assert_eq!(ToolName::parse_snake_case(text), Err(error), "{text}");
+        }
+        assert_eq!(ToolName::parse_snake_case(&"a".repeat(65)), Err(NameError::TooLong));
+    }
+
+    #[test]
+    fn agent_labels() {
+        let long = "a".repeat(64);
+        for good in ["cli", "claude-code", "7", "ci.nightly_2", &long] {
+            assert_eq!(AgentLabel::parse(good).map(|label| label.to_string()), Ok(good.to_owned()));
+        }
+        let too_long = "a".repeat(65);
+        for bad in ["", "-a", ".a", "_a", "Cli", "a b", "a/b", "é", &too_long] {
+            assert!(AgentLabel::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -56,6 +56,10 @@ pub use keyword::JsonType;
 use crate::json::Json;
 use node::Node;
 
+/// The version of the rules by which values are validated. It goes up whenever a value may be judged otherwise than before,
+/// so that what a person consented to under other rules is asked about again.
+pub const VALIDATOR_VERSION: u32 = 1;
+
 /// A compiled schema together with the definition it was compiled from.
 ///
 /// Within the bounds of [`Json::parse`]: 32 levels, 4,096 nodes.

@@ -38,6 +38,11 @@ const IMPURE: &[&str] = &["env", "fs", "net", "os", "process", "thread", "time"]
 /// Rooms that may touch files of the host. The attacks that prove the sandbox touch what they attack.
 const FILE_ROOMS: &[&str] = &["crates/store/", "crates/testkit/", "crates/sandbox/src/prove/"];
 
+/// Constructors that only vouch for what their caller saw on disk, and the rooms that may call them. Core cannot look, so
+/// it cannot keep them to itself.
+const MINTS: &[(&str, &[&str])] =
+    &[("of_open_directory", &["crates/store/"]), ("of_hashed_file", &["crates/store/"])];
+
 const FACES: &[&str] = &["cli", "mcp", "web"];
 
 /// What a face may name of the crate it belongs to, beside itself: the host, the answers it gives, and how it fails.
@@ -164,8 +169,19 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
         let found = named.iter().filter(|named| uses_std(named, &["fs"]) || uses_os_files(named));
         breaches.extend(found.map(|named| breach(path, named, "only the store touches host files")));
     }
+    breaches.extend(check_mints(path, &named));
     breaches.extend(check_face(path, &named));
     breaches
+}
+
+fn check_mints(path: &str, named: &[Named]) -> Vec<String> {
+    let is_minted = |named: &&Named| {
+        let last = named.segments.last().map_or("", String::as_str);
+        let rooms = MINTS.iter().find(|(constructor, _)| named.segments.len() > 1 && *constructor == last);
+        rooms.is_some_and(|(_, rooms)| !rooms.iter().any(|room| path.starts_with(room)))
+    };
+    let found = named.iter().filter(is_minted);
+    found.map(|named| breach(path, named, "only code that saw the file may vouch for it")).collect()
 }
 
 fn breach(path: &str, named: &Named, why: &str) -> String {
@@ -320,6 +336,12 @@ fn a_planted_breach_is_found() {
         ("crates/gate/src/x.rs", "#[cfg(test)]\nuse a;\nfn f() { std::fs::read(\"x\"); }", "only the store"),
         ("crates/gate/src/x.rs", "use std::os::unix::{fs as files};", "only the store"),
         ("crates/gate/build.rs", "use std::*;", "only the store"),
+        (
+            "crates/gate/src/x.rs",
+            "fn f() { fumehood_core::WorkspaceIdentity::of_open_directory(1, 2, \"/\") }",
+            "may vouch",
+        ),
+        ("crates/core/src/x.rs", "let f = InterpreterIdentity::of_hashed_file;", "may vouch"),
         ("crates/fumehood/src/cli.rs", "use fumehood_store::Catalog;", "faces talk to Host only"),
         ("crates/fumehood/src/cli/show.rs", "fn f() { crate::config::load() }", "faces talk to Host only"),
         ("crates/fumehood/src/mcp/x.rs", "use crate::{host, cli::Table};", "crate::cli::Table: faces"),
@@ -350,6 +372,8 @@ fn what_is_allowed_is_not_found() {
             "use std::{fmt, collections::BTreeMap}; use core::time::Duration; env!(\"X\");",
         ),
         ("crates/store/src/x.rs", "use std::fs;"),
+        ("crates/store/src/x.rs", "let identity = WorkspaceIdentity::of_open_directory(1, 2, path);"),
+        ("crates/core/src/binding.rs", "impl W { pub fn of_open_directory() -> Self { W } }"),
         ("crates/gate/tests/it/x.rs", "use std::fs;"),
         (
             "crates/fumehood/src/cli.rs",
