@@ -10,6 +10,7 @@ compile_error!(
     "fumehood-store reads folders through openat2 and needs Linux; no other backend is written yet"
 );
 
+mod artifact;
 mod capture;
 mod catalog;
 mod dir;
@@ -18,11 +19,16 @@ mod folder;
 mod home;
 mod interpreter;
 mod list;
+mod own;
 mod settings;
 mod source;
 mod trust;
 mod walk;
 
+pub use artifact::{
+    Artifact, ArtifactError, ArtifactId, ArtifactInfo, Artifacts, Asker, Bounds, Case, Cut, Found, FoundLine,
+    Grep, Hit, Line, LineEnd, Lines, Listed, Pattern, PruneRule, Pruned, Slice, Spool, Stop, estimate_tokens,
+};
 pub use capture::{CaptureError, Snapshot, SnapshotFile};
 pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note};
 pub use dir::Identity;
