@@ -71,9 +71,10 @@ pub(super) fn cost(content: u64) -> u64 {
 
 /// How much content fits into this much room, when an artifact of this much content is paid for.
 pub(super) fn fits(room: u64, content: u64) -> u64 {
-    // One byte for rounding, and one part in 4096 for the index.
-    let more = room.saturating_sub(1);
-    content.saturating_add(more - more.div_ceil(INDEX_SHARE + 1))
+    // Each 4096 bytes cost one more; the bytes behind the last 4096 cost themselves.
+    let budget = content.saturating_add(content / INDEX_SHARE).saturating_add(room);
+    let (whole, rest) = (budget / (INDEX_SHARE + 1), budget % (INDEX_SHARE + 1));
+    whole * INDEX_SHARE + rest.min(INDEX_SHARE - 1)
 }
 
 fn parse(text: &str, boot: &str) -> Option<Used> {
@@ -105,7 +106,7 @@ mod tests {
             for room in [0, 1, 2, 4096, 4097, 4098, 8194, 100_000] {
                 let more = fits(room, content);
                 assert!(cost(more) - cost(content) <= room, "{content} {room}");
-                assert!(cost(more + 3) - cost(content) > room, "{content} {room}");
+                assert!(cost(more + 1) - cost(content) > room, "{content} {room}");
             }
         }
     }

@@ -54,8 +54,10 @@ impl Spool {
             return Err(ArtifactError::StoreFull { bytes_max });
         }
         let mut make = || {
+            // The folder first: whatever ends us in between, it is found at the next start and the sum taken anew.
+            let made = layout.make_new(&info.id.to_string())?;
             ledger.set(Used { bytes: bytes + cost(0), artifacts: artifacts + 1 })?;
-            layout.make_new(&info.id.to_string())
+            Ok(made)
         };
         let (folder, content) = make().map_err(failed("make an artifact"))?;
         Ok(Self {
@@ -203,11 +205,11 @@ impl Drop for Spool {
         }
         // What cannot be removed now is removed at the next start, like after a crash.
         let Ok(mut ledger) = Ledger::open(&self.layout) else { return };
-        if self.layout.new.remove_dir(&self.info.id.to_string()).is_ok() {
-            let Used { bytes, artifacts } = ledger.used;
-            let bytes = bytes.saturating_sub(cost(self.taken));
-            let _ = ledger.set(Used { bytes, artifacts: artifacts.saturating_sub(1) });
-        }
+        let Used { bytes, artifacts } = ledger.used;
+        let bytes = bytes.saturating_sub(cost(self.taken));
+        // The sum first: as long as the folder is there, it is found and the sum taken anew.
+        let _ = ledger.set(Used { bytes, artifacts: artifacts.saturating_sub(1) });
+        let _ = self.layout.new.remove_dir(&self.info.id.to_string());
     }
 }
 
