@@ -24,12 +24,15 @@ fn main() {
     let home = Home { config: folder.join("config"), state: folder.join("state") };
     journal(&home);
     let artifacts = Artifacts::open(&home, Artifacts::BYTES_MAX_DEFAULT).unwrap();
-    small(&artifacts);
+    small(&home, &artifacts);
     let artifact = write(&folder, &artifacts);
     let content = folder.join(format!("state/artifacts/kept/{}/content", artifact.info().id));
+    // From here on the peak is that of reading.
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = memory("VmRSS:");
     read(&artifacts, &artifact);
     search(&artifact, &content);
-    println!("peak memory of all of this: {}", peak_memory());
+    println!("memory at most, while it was read and searched: {}; before: {before}", memory("VmHWM:"));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -76,23 +79,17 @@ fn write(folder: &Path, artifacts: &Artifacts) -> Artifact {
     artifacts.get(kept.unwrap(), Asker::Person).unwrap()
 }
 
-fn small(artifacts: &Artifacts) {
+fn small(home: &Home, artifacts: &Artifacts) {
     let times = Times::run(500, || {
         let mut spool = artifacts.create("bench", "bench", SystemTime::now()).unwrap();
         spool.write(&[b'x'; 1000]).unwrap();
         spool.finish().unwrap()
     });
-    let open =
-        Times::run(200, || Artifacts::open(&home_of(artifacts), Artifacts::BYTES_MAX_DEFAULT).unwrap());
+    let open = Times::run(200, || Artifacts::open(home, Artifacts::BYTES_MAX_DEFAULT).unwrap());
     println!("an artifact of 1000 bytes, made and published: {}", times.micros());
-    println!("opening the store, with 500 in it: {}", open.micros());
+    println!("opening the store, with 500 artifacts in it: {}", open.micros());
     let all = PruneRule { keep_bytes: Some(0), ..PruneRule::default() };
     artifacts.prune(&all, SystemTime::now(), false).unwrap();
-}
-
-fn home_of(_: &Artifacts) -> Home {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("bench").join("artifact");
-    Home { config: folder.join("config"), state: folder.join("state") }
 }
 
 fn read(artifacts: &Artifacts, artifact: &Artifact) {
@@ -132,7 +129,7 @@ fn search(artifact: &Artifact, content: &PathBuf) {
             after: 0,
             hits_max: Grep::HITS_MAX,
             search_bytes_max: u64::MAX,
-            deadline: Instant::now() + Duration::from_secs(600),
+            deadline: Instant::now() + Duration::from_mins(10),
             bounds: Bounds::default(),
         };
         let [mut own, mut mapped, mut unmapped] = [const { Vec::new() }; 3];
@@ -180,9 +177,9 @@ fn journal(home: &Home) {
     println!("verifying 4000 rows: {}", Times::run(20, || journal.verify(None).unwrap()).millis());
 }
 
-fn peak_memory() -> String {
+fn memory(field: &str) -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default().trim().to_owned()
+    status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default().trim().to_owned()
 }
 
 /// Times, sorted.

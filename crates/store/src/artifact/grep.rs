@@ -29,13 +29,14 @@ pub struct Grep<'a> {
     pub hits_max: usize,
     /// Bytes after which to stop.
     pub search_bytes_max: u64,
-    /// When to stop. Looked at before each block, so it can pass by what one block takes.
+    /// When to stop. Looked at before each block of 64 KiB, so it can pass by what one takes: a tenth of a millisecond, or
+    /// a second and more if pattern and content are made for each other.
     pub deadline: Instant,
     /// How much of the lines is shown.
     pub bounds: Bounds,
 }
 
-/// A line that matches, or a piece of 256 KiB of a longer one.
+/// A line that matches, or a piece of 64 KiB of a longer one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The number of its line; the first is 1.
@@ -97,9 +98,9 @@ impl Grep<'_> {
 impl Artifact {
     /// Searches line by line, in time linear in the content.
     ///
-    /// A line longer than 256 KiB is searched in pieces, each as if it were a line, that overlap by 4 KiB; so a match
+    /// A line longer than 64 KiB is searched in pieces, each as if it were a line, that overlap by 4 KiB; so a match
     /// longer than that may be missed where two pieces meet, and `^` and `$` match at the ends of pieces.
-    /// `go_on` is asked before each block of 128 KiB.
+    /// `go_on` is asked before each block of 64 KiB.
     ///
     /// # Errors
     /// `E_ARTIFACT_RANGE` if a limit is out of its range or `from` behind the end; `E_ARTIFACT_DAMAGED`;
@@ -212,7 +213,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(artifact: &'a Artifact, grep: &'a Grep<'a>) -> Self {
-        let buffer = vec![0; PIECE_BYTES];
+        let buffer = vec![0; BLOCK_BYTES];
         Self { artifact, grep, buffer, filled: 0, base: grep.from, found: Found::default() }
     }
 
@@ -244,25 +245,21 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Reads until there is a whole line, and says how much of the buffer to search.
+    /// Fills the buffer, and says how much of it to search: up to the last newline, or all of it if there is none.
     fn fill_block(&mut self) -> Result<Block, ArtifactError> {
-        for wanted in [BLOCK_BYTES, PIECE_BYTES] {
-            let left = self.artifact.byte_length() - self.base;
-            let end = usize::try_from(left).unwrap_or(usize::MAX).min(wanted);
-            if end > self.filled {
-                let at = self.base + self.filled as u64;
-                fill(&self.artifact.content, &mut self.buffer[self.filled..end], at)?;
-                self.filled = end;
-            }
-            if self.filled as u64 == left {
-                return Ok(Block { end: self.filled, next: self.filled });
-            }
-            if let Some(newline) = memrchr(b'\n', &self.buffer[..self.filled]) {
-                return Ok(Block { end: newline + 1, next: newline + 1 });
-            }
+        let left = self.artifact.byte_length() - self.base;
+        let end = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK_BYTES);
+        let at = self.base + self.filled as u64;
+        fill(&self.artifact.content, &mut self.buffer[self.filled..end], at)?;
+        self.filled = end;
+        if end as u64 == left {
+            return Ok(Block { end, next: end });
+        }
+        if let Some(newline) = memrchr(b'\n', &self.buffer[..end]) {
+            return Ok(Block { end: newline + 1, next: newline + 1 });
         }
         self.found.pieces += 1;
-        Ok(Block { end: self.filled, next: self.filled - OVERLAP_BYTES })
+        Ok(Block { end, next: end - OVERLAP_BYTES })
     }
 
     /// Searches this much of the buffer. Returns where it stopped, which is earlier if there are hits enough.
@@ -308,6 +305,6 @@ struct Block {
     next: usize,
 }
 
-const BLOCK_BYTES: usize = 128 << 10;
-const PIECE_BYTES: usize = 256 << 10;
+/// What one look at the deadline is for. A larger one is no faster, and some patterns take a microsecond a byte and more.
+const BLOCK_BYTES: usize = 64 << 10;
 const OVERLAP_BYTES: usize = 4 << 10;

@@ -40,7 +40,7 @@ impl Pattern {
     ///
     /// # Errors
     /// `E_ARTIFACT_PATTERN` if it is empty, longer than 4096 bytes, no regular expression, would match a newline, or is
-    /// larger than 1 MiB when compiled.
+    /// larger than 512 KiB when compiled.
     pub fn regex(text: &str, case: Case) -> Result<Self, ArtifactError> {
         Self::build(text, case, false)
     }
@@ -72,6 +72,6 @@ impl Pattern {
     }
 }
 
-const COMPILED_BYTES_MAX: usize = 1 << 20;
+const COMPILED_BYTES_MAX: usize = 512 << 10;
 const CACHE_BYTES_MAX: usize = 8 << 20;
 const MESSAGE_CHARS_MAX: usize = 1000;

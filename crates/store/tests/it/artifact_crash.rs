@@ -12,12 +12,12 @@ use crate::child::{home, start};
 pub(crate) fn write_one_without_end(home: &Home, begun: impl Fn()) {
     let artifacts = Artifacts::open(home, Artifacts::BYTES_MAX_DEFAULT).unwrap();
     let mut spool = artifacts.create("agent", "run", SystemTime::now()).unwrap();
-    spool.write(&[b'x'; 1 << 20]).unwrap();
+    spool.write(&vec![b'x'; 1 << 20]).unwrap();
     begun();
     for _ in 0..200 {
-        spool.write(&[b'x'; 1 << 20]).unwrap();
+        spool.write(&vec![b'x'; 1 << 20]).unwrap();
     }
-    std::thread::sleep(Duration::from_secs(60));
+    std::thread::sleep(Duration::from_mins(1));
 }
 
 pub(crate) fn write_many(home: &Home, begun: impl Fn()) {

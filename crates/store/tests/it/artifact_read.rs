@@ -68,7 +68,9 @@ proptest! {
         let wide = bounds(Bounds::LINES_MAX, Bounds::BYTES_MAX, Bounds::LINE_BYTES_MAX.min(cut));
         let shown = |lines: &[Line]| -> Vec<Line> {
             let mut lines = lines.to_vec();
-            lines.iter_mut().for_each(|line| line.bytes.truncate(cut.min(Bounds::LINE_BYTES_MAX)));
+            for line in &mut lines {
+ line.bytes.truncate(cut.min(Bounds::LINE_BYTES_MAX));
+ }
             lines
         };
         let upto = |count: u64| usize::try_from(count).unwrap().min(all.len());
@@ -107,7 +109,7 @@ proptest! {
             let expected = (cut > 0).then(|| Cut { bytes: cut as u64, offset: line.offset + line.bytes.len() as u64 });
             prop_assert_eq!(line.cut_after(), expected);
         }
-        let slices: Vec<u8> = (0..).map(|n| n * 50_000).take_while(|at| *at < bytes.len())
+        let slices: Vec<u8> = (0..bytes.len()).step_by(50_000)
             .flat_map(|at| artifact.slice(at as u64, 50_000).unwrap().bytes).collect();
         prop_assert_eq!(slices, bytes);
     }
