@@ -17,6 +17,7 @@ mod grep;
 mod id;
 mod index;
 mod layout;
+mod lines;
 mod pattern;
 mod prune;
 mod quota;

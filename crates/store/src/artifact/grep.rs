@@ -11,8 +11,9 @@ use memchr::{memchr, memrchr};
 
 use super::cursor::fill;
 use super::error::ArtifactError;
+use super::lines::LineReader;
 use super::pattern::Pattern;
-use super::read::{Artifact, Bounds, Line, LineReader};
+use super::read::{Artifact, Bounds, Line};
 
 /// What to search for, and how far.
 #[derive(Clone, Debug)]
