@@ -96,6 +96,7 @@ impl ArtifactInfo {
         let can_be = file.schema_version == SCHEMA_VERSION
             && file.lines <= file.bytes
             && (file.bytes == 0) == (file.lines == 0)
+            && is_digest(&file.sha256)
             && is_label(&file.agent)
             && is_label(&file.run);
         if !can_be {
@@ -121,6 +122,11 @@ pub fn estimate_tokens(bytes: u64) -> u64 {
 /// Labels are the host's words; a limit keeps the description small.
 pub(super) fn is_label(text: &str) -> bool {
     (1..=LABEL_BYTES_MAX).contains(&text.len())
+}
+
+/// What `Display` of a digest prints.
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 pub(super) fn moment(milliseconds: u64) -> SystemTime {

@@ -116,7 +116,11 @@ impl Artifacts {
     fn remove(&self, id: ArtifactId) -> Result<(), Errno> {
         let name = id.to_string();
         self.layout.kept.rename(&name, &self.layout.gone, &name)?;
-        self.layout.gone.remove_dir(&name)
+        match self.layout.gone.remove_dir(&name) {
+            // A reader just put an index beside the content. It is gone from view, and swept at the next start.
+            Err(Errno::NOTEMPTY) => Ok(()),
+            removed => removed,
+        }
     }
 }
 

@@ -204,20 +204,8 @@ fn a_sum_that_is_missing_or_damaged_is_taken_anew() {
 
 #[test]
 fn a_full_disk_is_said_and_leaves_nothing() {
-    if !is_root() {
-        println!("skipped: only root can mount a small file system");
-        return;
-    }
     let scratch = Scratch::new();
-    let disk = scratch.folder("state");
-    let mount = |arguments: &[&str]| Command::new(arguments[0]).args(&arguments[1..]).arg(&disk).status();
-    if !mount(&["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs"])
-        .is_ok_and(|status| status.success())
-    {
-        println!("skipped: a small file system cannot be mounted here");
-        return;
-    }
-    let result = std::panic::catch_unwind(|| {
+    on_small_disk(&scratch, "4m", || {
         let artifacts = store(&scratch);
         let mut spool = artifacts.create("agent", "run", at(1)).unwrap();
         let error = spool.write(&vec![b'x'; 8 << 20]).unwrap_err();
@@ -226,10 +214,26 @@ fn a_full_disk_is_said_and_leaves_nothing() {
         // The description does not fit either.
         assert_eq!(spool.finish().unwrap_err(), ArtifactError::DiskFull);
         assert_eq!(ids(&artifacts), []);
-        assert_eq!(fs::read_dir(disk.join("artifacts/new")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(scratch.at("state/artifacts/new")).unwrap().count(), 0);
         assert_eq!(keep(&artifacts, 1, &vec![b'x'; 1 << 20]).bytes, 1 << 20);
     });
-    assert!(mount(&["umount", "-l"]).unwrap().success());
+}
+
+/// Runs a test whose state folder is a file system of this size; says so where that cannot be.
+pub(crate) fn on_small_disk(scratch: &Scratch, size: &str, test: impl FnOnce()) {
+    if !is_root() {
+        println!("skipped: only root can mount a small file system");
+        return;
+    }
+    let disk = scratch.folder("state");
+    let run = |arguments: &[&str]| Command::new(arguments[0]).args(&arguments[1..]).arg(&disk).status();
+    let options = format!("size={size},mode=700");
+    if !run(&["mount", "-t", "tmpfs", "-o", &options, "tmpfs"]).is_ok_and(|status| status.success()) {
+        println!("skipped: a small file system cannot be mounted here");
+        return;
+    }
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+    assert!(run(&["umount", "-l"]).unwrap().success());
     if let Err(panic) = result {
         std::panic::resume_unwind(panic);
     }
@@ -278,6 +282,13 @@ fn what_is_damaged_is_said_listed_and_can_be_pruned() {
         |folder| fs::remove_file(folder.join("about.toml")).unwrap(),
         |folder| fs::write(folder.join("about.toml"), "x".repeat(5000)).unwrap(),
         |folder| fs::write(folder.join("about.toml"), [0xff]).unwrap(),
+        |folder| edit(folder, "bytes = 11", "bytes = 12"),
+        |folder| edit(folder, "bytes = 11", "bytes = -1"),
+        |folder| edit(folder, "lines = 1", "lines = 12"),
+        |folder| edit(folder, "schema_version = 1", "schema_version = 2"),
+        |folder| edit(folder, "sha256 = \"", "sha256 = \"\\u001b[2J"),
+        |folder| edit(folder, "agent = \"agent\"", "agent = \"\""),
+        |folder| edit(folder, "bytes = 11", "bytes = 11\nmore = 1"),
         |folder| fs::write(folder.join("content"), b"short").unwrap(),
         |folder| fs::remove_file(folder.join("content")).unwrap(),
         |folder| {
@@ -288,7 +299,7 @@ fn what_is_damaged_is_said_listed_and_can_be_pruned() {
             fs::remove_file(folder.join("content")).unwrap();
             fs::create_dir(folder.join("content")).unwrap();
             fs::remove_dir(folder.join("content")).unwrap();
-            rustix_fifo(&folder.join("content"));
+            make_fifo(&folder.join("content"));
         },
         |folder| {
             let real = folder.with_file_name("real");
@@ -316,7 +327,14 @@ fn what_is_damaged_is_said_listed_and_can_be_pruned() {
     assert_eq!(artifact.verify().unwrap_err().code(), Code::ArtifactDamaged);
 }
 
-fn rustix_fifo(path: &Path) {
+fn edit(folder: &Path, from: &str, to: &str) {
+    let about = folder.join("about.toml");
+    let text = fs::read_to_string(&about).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(about, text.replace(from, to)).unwrap();
+}
+
+fn make_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 

@@ -310,3 +310,27 @@ fn killed_at_any_step_the_chain_holds() {
     }
     assert!(rows > 0);
 }
+
+#[test]
+fn a_full_disk_refuses_the_row_and_keeps_the_others() {
+    let scratch = Scratch::new();
+    crate::artifact_store::on_small_disk(&scratch, "2m", || {
+        let home = home(&scratch);
+        let journal = Journal::open(&home).unwrap();
+        let row = format!("\"{}\"", "x".repeat(50_000));
+        let mut head = Head::START;
+        let error = loop {
+            match journal.append("test.row", &row, at(1), Flush::Now) {
+                Ok(next) => head = next,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.code(), Code::StateUnavailable, "{error:?}");
+        assert!(head.seq > 5);
+        let verified = journal.verify(Some(&head)).unwrap();
+        assert_eq!((verified.head, verified.broken), (head, None));
+        drop(journal);
+        let verified = Journal::open(&home).unwrap().verify(Some(&head)).unwrap();
+        assert_eq!((verified.head, verified.broken), (head, None));
+    });
+}
