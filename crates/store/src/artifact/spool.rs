@@ -87,8 +87,8 @@ impl Spool {
     /// Adds bytes.
     ///
     /// # Errors
-    /// `E_ARTIFACT_STORE_FULL` once the store or the disk is: what fits stays, and can be published with
-    /// [`Spool::finish`]; nothing more is taken. Since bytes are written in pieces of 64 KiB, this may be said a piece
+    /// `E_ARTIFACT_STORE_FULL` once the store or the disk is: what fits (of a full disk: the pieces before) stays, and can
+    /// be published with [`Spool::finish`]; nothing more is taken. Since bytes are written in pieces of 64 KiB, this may be said a piece
     /// late. `E_STATE_UNAVAILABLE` if the operating system says no.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), ArtifactError> {
         while !bytes.is_empty() {
