@@ -312,6 +312,17 @@ codes! {
     NotConformant "E_SKILL_NOT_CONFORMANT" Invalid false "What was asked for needs a conformant skill."
     ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
 
+    // Results and the journal.
+    ArtifactNotFound "E_ARTIFACT_NOT_FOUND" Missing false "There is no artifact of that id, or it is another agent's."
+    ArtifactStoreFull "E_ARTIFACT_STORE_FULL" TooLarge false "The artifacts take all the room they may, or the disk is full; `fumehood artifact prune` makes room."
+    ArtifactRange "E_ARTIFACT_RANGE" Invalid false "A line, an offset or a bound is none that a reader takes."
+    ArtifactPattern "E_ARTIFACT_PATTERN" Invalid false "The pattern is no regular expression, is too large, or spans lines."
+    ArtifactDamaged "E_ARTIFACT_DAMAGED" Unavailable false "An artifact on the disk is not what was put there."
+    JournalDamaged "E_JOURNAL_DAMAGED" Unavailable false "The journal cannot be read; move it aside to keep it, and a new one is begun."
+    JournalForeign "E_JOURNAL_FOREIGN" Unavailable false "The file at the journal's place is not fumehood's, or another version's."
+    JournalBroken "E_JOURNAL_BROKEN" Conflict false "The journal's chain does not hold: a row was changed, removed, inserted or moved."
+    JournalRow "E_JOURNAL_ROW" TooLarge false "A row for the journal is no JSON, or larger than 1 MiB."
+
     // JSON.
     JsonTooLarge "E_JSON_TOO_LARGE" TooLarge false "The JSON text is larger than its limit."
     JsonEncoding "E_JSON_ENCODING" Invalid false "The JSON text is not valid UTF-8."

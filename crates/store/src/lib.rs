@@ -10,6 +10,7 @@ compile_error!(
     "fumehood-store reads folders through openat2 and needs Linux; no other backend is written yet"
 );
 
+mod artifact;
 mod capture;
 mod catalog;
 mod dir;
@@ -17,12 +18,18 @@ mod disk;
 mod folder;
 mod home;
 mod interpreter;
+mod journal;
 mod list;
+mod own;
 mod settings;
 mod source;
 mod trust;
 mod walk;
 
+pub use artifact::{
+    Artifact, ArtifactError, ArtifactId, ArtifactInfo, Artifacts, Asker, Bounds, Case, Cut, Found, FoundLine,
+    Grep, Hit, Line, LineEnd, Lines, Listed, Pattern, PruneRule, Pruned, Slice, Spool, Stop, estimate_tokens,
+};
 pub use capture::{CaptureError, Snapshot, SnapshotFile};
 pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note};
 pub use dir::Identity;
@@ -30,6 +37,7 @@ pub use disk::DiskFolder;
 pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, SkillMd};
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
 pub use interpreter::{Interpreter, InterpreterError};
+pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
 pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
 pub use source::{Source, SourceKind, SourceStatus};
 pub use trust::{TrustError, TrustedProjects};

@@ -7,6 +7,12 @@
     reason = "what is unexpected fails the test"
 )]
 
+mod artifact_crash;
+mod artifact_grep;
+mod artifact_read;
+mod artifact_store;
 mod capture_race;
+mod child;
 mod inspection;
+mod journal;
 mod memory;

@@ -1,0 +1,89 @@
+//! Why the journal could not be written or read.
+
+use std::fmt;
+
+use fumehood_core::{Code, Coded};
+use rustix::io::Errno;
+
+use crate::home::HomeError;
+
+/// Why the journal could not be written or read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The state folder is not private.
+    Home(HomeError),
+    /// What lies in its place is no journal of this version; this is what is wrong.
+    Foreign(&'static str),
+    /// It is damaged; this is what was noticed.
+    Damaged(&'static str),
+    /// A row that is not taken; this is why.
+    Row(&'static str),
+    /// Others held it for longer than five seconds.
+    Busy,
+    /// The disk is full.
+    DiskFull,
+    /// The operating system or the database said no to this.
+    System(&'static str),
+}
+
+/// For `map_err`: the database said no while this was being done.
+pub(super) fn failed(doing: &'static str) -> impl Fn(rusqlite::Error) -> JournalError {
+    use rusqlite::ErrorCode as Sqlite;
+    move |error| match error.sqlite_error_code() {
+        Some(Sqlite::DatabaseBusy | Sqlite::DatabaseLocked) => JournalError::Busy,
+        Some(Sqlite::DiskFull) => JournalError::DiskFull,
+        Some(Sqlite::NotADatabase) => JournalError::Damaged("is no SQLite file"),
+        Some(Sqlite::DatabaseCorrupt) => JournalError::Damaged("has damaged pages"),
+        // A value of another type than the table has.
+        None if !matches!(error, rusqlite::Error::QueryReturnedNoRows) => {
+            JournalError::Damaged("has a value of the wrong type")
+        }
+        _ => JournalError::System(doing),
+    }
+}
+
+/// For `map_err`: the operating system said no while this was being done.
+pub(super) fn refused(doing: &'static str) -> impl Fn(Errno) -> JournalError {
+    move |errno| match errno {
+        Errno::NOSPC | Errno::DQUOT => JournalError::DiskFull,
+        _ => JournalError::System(doing),
+    }
+}
+
+impl Coded for JournalError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Home(error) => error.code(),
+            Self::Foreign(_) => Code::JournalForeign,
+            Self::Damaged(_) => Code::JournalDamaged,
+            Self::Row(_) => Code::JournalRow,
+            Self::Busy | Self::DiskFull | Self::System(_) => Code::StateUnavailable,
+        }
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Home(error) => error.fmt(f),
+            Self::Foreign(reason) => write!(f, "{PLACE} {reason}"),
+            Self::Damaged(reason) => {
+                write!(
+                    f,
+                    "{PLACE} {reason}; move it and the files beside it with its name to a safe place, then a new one is begun"
+                )
+            }
+            Self::Row(reason) => write!(f, "a row for the journal {reason}"),
+            Self::Busy => write!(f, "{PLACE} was held by other processes for five seconds"),
+            Self::DiskFull => {
+                f.write_str("the disk of the state folder is full, and nothing runs without a record")
+            }
+            Self::System(doing) => write!(f, "cannot {doing} {PLACE}"),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+const PLACE: &str = "journal.sqlite in the state folder";
