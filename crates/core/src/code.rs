@@ -217,7 +217,6 @@ codes! {
     RunEnded "E_RUN_ENDED" Cancelled false "The run has ended, and its requests for approval with it."
 
     // The record.
-    JournalBroken "E_JOURNAL_BROKEN" Conflict false "An entry of the journal is not the one that was written there."
 
     // The sandbox.
     SandboxUnavailable "E_SANDBOX_UNAVAILABLE" Unavailable false "This machine cannot confine a program, so nothing would run on it; the remedy is said beside."

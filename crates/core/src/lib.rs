@@ -8,7 +8,6 @@
 pub mod allowed_tools;
 pub mod binding;
 pub mod call;
-pub mod chain;
 pub mod code;
 pub mod consent;
 pub mod containment;

@@ -14,7 +14,6 @@ mod about;
 mod cursor;
 mod error;
 mod grep;
-mod id;
 mod index;
 mod layout;
 mod lines;
@@ -28,8 +27,8 @@ use about::is_label;
 pub use about::{ArtifactInfo, Asker, estimate_tokens};
 pub use error::ArtifactError;
 use error::failed;
+pub use fumehood_core::id::ArtifactId;
 pub use grep::{Found, FoundLine, Grep, Hit, Stop};
-pub use id::ArtifactId;
 use layout::Layout;
 pub use pattern::{Case, Pattern};
 pub use prune::{Listed, PruneRule, Pruned};
@@ -72,7 +71,7 @@ impl Artifacts {
             doing: "get random bits",
             errno: error.raw_os_error().unwrap_or(0),
         })?;
-        self.create_as(ArtifactId::of(bits), agent, run, now)
+        self.create_as(ArtifactId::from_random(bits), agent, run, now)
     }
 
     /// As [`Artifacts::create`], with the randomness as an argument.

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ArtifactError, failed};
-use super::id::ArtifactId;
 use crate::own::OwnDir;
+use fumehood_core::id::ArtifactId;
 
 /// An artifact without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]

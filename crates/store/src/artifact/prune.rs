@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use super::Artifacts;
 use super::about::{ArtifactInfo, Asker, moment};
 use super::error::{ArtifactError, failed};
-use super::id::ArtifactId;
 use super::quota::{Ledger, cost};
+use fumehood_core::id::ArtifactId;
 
 /// An artifact in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Artifacts {
     pub fn list(&self, asker: Asker<'_>) -> Result<Vec<Listed>, ArtifactError> {
         let names = self.layout.kept.names().map_err(failed("list the artifacts"))?;
         let mut listed = Vec::new();
-        for id in names.iter().filter_map(|name| ArtifactId::parse(name)) {
+        for id in names.iter().filter_map(|name| ArtifactId::parse(name).ok()) {
             let one = self.look_at(id)?;
             listed.extend(one.filter(|one| match &one.info {
                 Some(info) => asker.sees(&info.agent),

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 
 use super::about::{ArtifactInfo, text_of};
 use super::error::{ArtifactError, failed};
-use super::id::ArtifactId;
 use super::index::Builder;
 use super::layout::Layout;
 use super::quota::{Ledger, Used, cost, fits};
 use crate::own::{OwnDir, write_at};
+use fumehood_core::id::ArtifactId;
 
 /// An artifact that is being written. Dropped before [`Spool::finish`], it never was.
 ///
