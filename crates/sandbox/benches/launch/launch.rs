@@ -127,15 +127,15 @@ fn grants(folder: &Path) -> Vec<Bind> {
     }
     let bind = |name, target, access| Bind { source: folder.join(name), target, access };
     vec![
-        bind("in", "/work/in", Access::Read),
-        bind("settings", "/work/settings", Access::Read),
-        bind("out", "/work/out", Access::Write),
+        bind("in", "/job/in", Access::Read),
+        bind("settings", "/job/settings", Access::Read),
+        bind("out", "/job/out", Access::Write),
     ]
 }
 
 const BARE: &str = "`/bin/true`:";
 const GRANTS: &str = "`/bin/true` with a folder and a file to read and a folder to write to:";
-const COPY: Payload = Payload(&["/bin/sh", "-c", "cat /work/in/text /work/settings >/work/out/copy"]);
+const COPY: Payload = Payload(&["/bin/sh", "-c", "cat /job/in/text /job/settings >/job/out/copy"]);
 const INTERPRETERS: [(&str, Payload); 2] = [
     ("`python3 -c pass`:", Payload(&["/usr/bin/python3", "-c", "pass"])),
     ("`node -e 0`:", Payload(&["/usr/bin/node", "-e", "0"])),
