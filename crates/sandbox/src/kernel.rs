@@ -27,7 +27,7 @@ use crate::sys::landlock::{self, SignalDomain};
 use crate::sys::process::{self, Clone, Namespaces, SignalSet};
 use crate::sys::seccomp;
 use crate::wire::{Hello, Record, Step};
-use crate::zygote::{Delivery, read_request};
+use crate::zygote::{Delivery, read_file, read_request};
 
 struct Launcher {
     filter: Rc<[seccomp::Instruction]>,
@@ -254,7 +254,7 @@ impl Launcher {
         let own = rustix::process::getpid().as_raw_nonzero();
         let list = format!("/proc/{own}/task/{own}/children");
         loop {
-            let children = read_small(&list).unwrap_or_default();
+            let children = read_file(&list).unwrap_or_default();
             let orphans: Vec<Pid> = children
                 .split_whitespace()
                 .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
@@ -371,14 +371,6 @@ fn processes_of(user: u32) -> Result<u64, Errno> {
         }
     }
     Ok(count)
-}
-
-fn read_small(path: &str) -> Result<String, Errno> {
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut bytes = vec![0; 64 << 10];
-    let length = rustix::io::read(&file, &mut bytes)?;
-    bytes.truncate(length);
-    String::from_utf8(bytes).map_err(|_| Errno::ILSEQ)
 }
 
 /// What an init is told to end its run by. It cannot be killed instead: nobody would end the others.

@@ -104,17 +104,6 @@ pub enum Verdict {
     NotRun(String),
 }
 
-/// How many attacks ended in which way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Held off.
-    pub held: usize,
-    /// Not held off, or not shown to be.
-    pub broken: usize,
-    /// Not enforced, not run.
-    pub not_run: usize,
-}
-
 /// Every attack, in the order in which they run.
 pub fn attacks() -> &'static [Attack] {
     static ALL: LazyLock<Vec<Attack>> = LazyLock::new(|| {
@@ -136,34 +125,11 @@ pub fn attacks() -> &'static [Attack] {
     &ALL
 }
 
-/// Tries every attack on this machine, one after the other, and tells of each.
-///
-/// This very program runs inside as the attacker, so it must call [`helper::dispatch`](crate::helper::dispatch) first
-/// thing in `main`.
+/// Tries one attack. `program` is one that calls [`helper::dispatch`](crate::helper::dispatch).
 ///
 /// # Authority
 /// Makes folders under the temporary folder and removes them, starts processes, listens on loopback. Attacks that could
 /// hurt the machine are bounded outside.
-pub fn prove(sandbox: &Sandbox, report: &mut dyn FnMut(&Proof)) -> Summary {
-    // The link is resolved here: inside, and for the other processes, it would be another program's.
-    let program = std::env::current_exe().unwrap_or_default();
-    let mut summary = Summary::default();
-    for attack in attacks() {
-        let proof = prove_one(sandbox, &program, attack);
-        match proof.verdict {
-            Verdict::Held => summary.held += 1,
-            Verdict::Broken(_) => summary.broken += 1,
-            Verdict::NotRun(_) => summary.not_run += 1,
-        }
-        report(&proof);
-    }
-    summary
-}
-
-/// Tries one attack. `program` is one that calls [`helper::dispatch`](crate::helper::dispatch).
-///
-/// # Authority
-/// As [`prove`].
 pub fn prove_one(sandbox: &Sandbox, program: &Path, attack: &'static Attack) -> Proof {
     trial::run(sandbox, program, attack)
 }
