@@ -149,6 +149,8 @@ pub struct Closing {
     pub errors: Captured,
     /// The kept result.
     pub artifact: Option<ArtifactId>,
+    /// The kept standard error, if there was any.
+    pub errors_artifact: Option<ArtifactId>,
     /// What was applied to the host's files, in order.
     pub applied: Vec<Applied>,
     /// Whether any process is left.
@@ -286,7 +288,8 @@ impl Authority {
     }
 }
 
-fn verdict(opening: &Opening, closing: &Closing) -> Verdict {
+/// What became of a call, as [`Receipt::close`] will say.
+pub fn verdict(opening: &Opening, closing: &Closing) -> Verdict {
     let failed = |failure: Failure| Verdict::Failed(failure, failure.code(opening.tier));
     match (closing.failure, closing.killed, closing.exit) {
         (Some((failure, code)), ..) => Verdict::Failed(failure, code),

@@ -112,6 +112,7 @@ struct ClosingShape<'a> {
     output: CapturedShape,
     errors: CapturedShape,
     artifact: Option<ArtifactId>,
+    errors_artifact: Option<ArtifactId>,
     files_applied: Vec<AppliedShape<'a>>,
     processes_left: &'static str,
     fallback: bool,
@@ -238,6 +239,7 @@ impl<'a> ClosingShape<'a> {
             output: CapturedShape::of(closing.output),
             errors: CapturedShape::of(closing.errors),
             artifact: closing.artifact,
+            errors_artifact: closing.errors_artifact,
             files_applied: closing.applied.iter().map(AppliedShape::of).collect(),
             processes_left: match closing.processes {
                 Processes::NoneStarted => "none_started",

@@ -77,6 +77,7 @@ fn closing() -> Closing {
         output: Captured { kept_bytes: 7, dropped_bytes: 0 },
         errors: Captured::default(),
         artifact: Some(ArtifactId::from_random([4; 16])),
+        errors_artifact: Some(ArtifactId::from_random([6; 16])),
         applied: vec![
             Applied {
                 path: "/home/user/notes/a".to_owned(),
@@ -217,6 +218,7 @@ mod published {
         let closing = Closing {
             exit: None,
             artifact: None,
+            errors_artifact: None,
             applied: Vec::new(),
             processes: Processes::NoneStarted,
             ..closing()

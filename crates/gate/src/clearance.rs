@@ -1,0 +1,242 @@
+//! The proofs that a call may run. They move, and only the gate makes them.
+
+use core::time::Duration;
+
+use fumehood_core::containment::Level;
+use fumehood_core::receipt::{Authority, Exit, Killed};
+use fumehood_core::{AgentLabel, Binding, Call, CallId, EventKind, ReceiptId, RunId};
+
+use crate::cancel::Cancel;
+use crate::offer::Liveness;
+use crate::runner::Runner;
+
+/// A call that was approved, and whose approval is spent: good for the attempts of this one call.
+///
+/// ```compile_fail
+/// # use fumehood_gate::Clearance;
+/// fn copy(clearance: &Clearance) -> Clearance {
+///     Clearance::clone(clearance)
+/// }
+/// ```
+/// ```compile_fail
+/// # use fumehood_gate::Clearance;
+/// let clearance = Clearance::default();
+/// ```
+/// ```compile_fail
+/// # use fumehood_gate::{Clearance, Liveness, Runner};
+/// # use fumehood_core::{Binding, Call};
+/// # use fumehood_core::receipt::Authority;
+/// fn forge(call: Call, runner: Box<dyn Runner>, binding: Binding, live: Liveness) -> Clearance {
+///     Clearance { call, runner, binding, authority: Authority::auto(), live }
+/// }
+/// ```
+/// ```compile_fail
+/// # use fumehood_gate::Clearance;
+/// fn store(clearance: &Clearance) -> String {
+///     serde_json::to_string(clearance).unwrap()
+/// }
+/// ```
+/// The same, but for what must not be:
+/// ```
+/// # use fumehood_gate::Clearance;
+/// # use fumehood_core::Binding;
+/// fn pass(clearance: Clearance) -> Binding {
+///     clearance.binding()
+/// }
+/// ```
+#[must_use = "the approval is spent, and only this value can run the call"]
+pub struct Clearance {
+    call: Call,
+    runner: Box<dyn Runner>,
+    binding: Binding,
+    authority: Authority,
+    live: Liveness,
+}
+
+/// The right to run a cleared call once, handed to [`Runner::run`] and to nothing else.
+///
+/// ```compile_fail
+/// # use fumehood_gate::Attempt;
+/// fn twice<'a>(attempt: Attempt<'a>) -> (Attempt<'a>, Attempt<'a>) {
+///     (attempt, attempt)
+/// }
+/// ```
+/// ```compile_fail
+/// # use fumehood_gate::{Attempt, Cancel};
+/// # use fumehood_core::Call;
+/// fn forge<'a>(call: &'a Call, cancel: &'a Cancel) -> Attempt<'a> {
+///     Attempt { call, cancel, number: 1 }
+/// }
+/// ```
+/// ```compile_fail
+/// # use fumehood_gate::{RawOutput, Runner};
+/// fn without(runner: &mut dyn Runner) -> RawOutput {
+///     runner.run()
+/// }
+/// ```
+/// With one:
+/// ```
+/// # use fumehood_gate::{Attempt, RawOutput, Runner};
+/// fn with(runner: &mut dyn Runner, attempt: Attempt<'_>) -> RawOutput {
+///     runner.run(attempt)
+/// }
+/// ```
+#[must_use = "an attempt that is not run is lost"]
+pub struct Attempt<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) about: About<'a>,
+    pub(crate) number: u32,
+    pub(crate) wall: Duration,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) live: &'a Liveness,
+    pub(crate) say: &'a dyn Fn(EventKind),
+}
+
+/// The right to change the person's files after a run that succeeded and whose output is kept, handed to
+/// [`Runner::apply`] and to nothing else.
+///
+/// ```compile_fail
+/// # use fumehood_gate::Accepted;
+/// let accepted = Accepted::default();
+/// ```
+/// ```compile_fail
+/// # use fumehood_gate::Accepted;
+/// fn twice<'a>(accepted: Accepted<'a>) -> (Accepted<'a>, Accepted<'a>) {
+///     (accepted, accepted)
+/// }
+/// ```
+/// ```
+/// # use fumehood_gate::Accepted;
+/// # use fumehood_core::ReceiptId;
+/// fn with(accepted: Accepted<'_>) -> ReceiptId {
+///     accepted.receipt()
+/// }
+/// ```
+#[must_use = "what was accepted and is not applied is lost"]
+pub struct Accepted<'a> {
+    pub(crate) about: About<'a>,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// Which call of whom.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) agent: &'a AgentLabel,
+    pub(crate) run: RunId,
+    pub(crate) id: CallId,
+    pub(crate) receipt: ReceiptId,
+}
+
+impl Clearance {
+    pub(crate) fn new(
+        call: Call,
+        runner: Box<dyn Runner>,
+        binding: Binding,
+        authority: Authority,
+        live: Liveness,
+    ) -> Self {
+        Self { call, runner, binding, authority, live }
+    }
+
+    /// What was approved.
+    pub fn binding(&self) -> Binding {
+        self.binding
+    }
+
+    /// Why it may run.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    pub(crate) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    pub(crate) fn runner(&self) -> &dyn Runner {
+        &*self.runner
+    }
+
+    /// What one attempt is made of.
+    pub(crate) fn parts(&mut self) -> (&mut dyn Runner, &Call, &Liveness) {
+        (&mut *self.runner, &self.call, &self.live)
+    }
+}
+
+impl<'a> Attempt<'a> {
+    /// The call; its arguments fit.
+    pub fn call(&self) -> &'a Call {
+        self.call
+    }
+
+    /// Who called.
+    pub fn agent(&self) -> &'a AgentLabel {
+        self.about.agent
+    }
+
+    /// The run in which it was called (XSF-42).
+    pub fn run(&self) -> RunId {
+        self.about.run
+    }
+
+    /// The call's id.
+    pub fn id(&self) -> CallId {
+        self.about.id
+    }
+
+    /// The receipt's id.
+    pub fn receipt(&self) -> ReceiptId {
+        self.about.receipt
+    }
+
+    /// From 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// How long it may take, from now.
+    pub fn wall(&self) -> Duration {
+        self.wall
+    }
+
+    /// Whether the caller gave up.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// The token itself, to pass on.
+    pub fn cancel(&self) -> &'a Cancel {
+        self.cancel
+    }
+
+    /// For work that cannot be ended and is left behind: its tool stays busy until this is dropped.
+    pub fn keep_alive(&self) -> Liveness {
+        self.live.another()
+    }
+
+    /// A program is confined and begins.
+    pub fn sandbox_started(&self, level: Level) {
+        (self.say)(EventKind::SandboxStarted { attempt: self.number, level });
+    }
+
+    /// No process of it is left.
+    pub fn sandbox_ended(&self, elapsed: Duration, exit: Option<Exit>, killed: Option<Killed>) {
+        let elapsed_ms = millis(elapsed);
+        (self.say)(EventKind::SandboxEnded { attempt: self.number, elapsed_ms, exit, killed });
+    }
+}
+
+impl Accepted<'_> {
+    /// The receipt's id.
+    pub fn receipt(&self) -> ReceiptId {
+        self.about.receipt
+    }
+
+    /// Whether the caller gave up. Looked at until the first file changes, and not any more then.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,95 @@
+//! What the caller gets when a call did not end well.
+
+use core::fmt;
+
+use fumehood_core::call::CallError;
+use fumehood_core::code::{Code, Coded};
+use fumehood_core::event::Denial;
+use fumehood_core::receipt::Exit;
+use fumehood_core::schema::Issues;
+use fumehood_core::tool::Failure;
+use fumehood_core::{ArtifactId, CallId, ReceiptId};
+
+use crate::runner::RunError;
+
+/// A call that was refused, could not be decided, or failed. Which of the three, and who must act, says the code.
+///
+/// Holds no argument, no output and no text of a skill; the output of a run that failed is under [`Ran::artifact`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GateError {
+    /// What kind of failure.
+    pub failure: Failure,
+    /// The code.
+    pub code: Code,
+    /// One sentence in the host's words, without its full stop.
+    pub message: String,
+    /// The call, if it got so far that it has an id.
+    pub call: Option<CallId>,
+    /// What does not fit, if the arguments do not.
+    pub issues: Option<Issues>,
+    /// Why nobody said yes, if nobody did.
+    pub denial: Option<Denial>,
+    /// What is on record of it, if anything was about to run.
+    pub ran: Option<Box<Ran>>,
+}
+
+/// What is left of a run that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ran {
+    /// The record.
+    pub receipt: ReceiptId,
+    /// What was written to standard output before it failed.
+    pub artifact: Option<ArtifactId>,
+    /// What was written to standard error.
+    pub errors_artifact: Option<ArtifactId>,
+    /// How the program ended, if there was one and it could tell.
+    pub exit: Option<Exit>,
+    /// The beginning of standard error, for a person and never as it is: at most 4 KiB. `Debug` prints the size.
+    pub errors: Excerpt,
+}
+
+/// Bytes that a program wrote.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Excerpt(pub Vec<u8>);
+
+impl GateError {
+    pub(crate) fn new(failure: Failure, code: Code, message: impl Into<String>) -> Self {
+        Self { failure, code, message: message.into(), call: None, issues: None, denial: None, ran: None }
+    }
+
+    pub(crate) fn of_call(error: &CallError) -> Self {
+        let message = error.to_string();
+        let issues = if let CallError::Schema(issues) = error { Some(issues.clone()) } else { None };
+        Self { issues, ..Self::new(Failure::Validation, error.code(), message) }
+    }
+
+    pub(crate) fn of_run(error: RunError) -> Self {
+        Self::new(error.failure, error.code, error.message)
+    }
+
+    pub(crate) fn in_call(self, call: CallId) -> Self {
+        Self { call: Some(call), ..self }
+    }
+}
+
+impl Coded for GateError {
+    fn code(&self) -> Code {
+        self.code
+    }
+}
+
+impl fmt::Display for GateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for GateError {}
+
+impl fmt::Debug for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Excerpt({} bytes)", self.0.len())
+    }
+}

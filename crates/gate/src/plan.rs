@@ -1,0 +1,140 @@
+//! What a call would run as, worked out before anybody is asked and again after.
+
+use core::time::Duration;
+
+use fumehood_core::receipt::{Limits, SkillIdentity};
+use fumehood_core::{
+    Containment, Frame, InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision, WorkspaceIdentity,
+};
+
+/// Everything about a call that is bound, shown to whoever approves, and recorded.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The skill, if the tool is one's.
+    pub skill: Option<PlannedSkill>,
+    /// The interpreter, if the tool is a script.
+    pub interpreter: Option<InterpreterIdentity>,
+    /// The workspace, if one is granted.
+    pub workspace: Option<WorkspaceIdentity>,
+    /// The whole profile in its canonical form, written down by a [`Frame`]: mounts with access and file identity,
+    /// environment, argument vector, limits, floor. Two plans have equal bytes only if they would run alike.
+    pub profile: Vec<u8>,
+    /// What confines it.
+    pub containment: Containment,
+    /// The limits that will be in force. [`Limits::wall`] is the time of each attempt; the tool's own where it is `None`.
+    pub limits: Limits,
+    /// What is started, if it is a program.
+    pub command: Option<Command>,
+    /// Names of the unsafe switches that bear on it.
+    pub unsafe_controls: Vec<String>,
+}
+
+/// A skill whose bytes were verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedSkill {
+    /// The label of its source.
+    pub source: String,
+    /// Its name.
+    pub name: SkillName,
+    /// Its bytes.
+    pub revision: VerifiedRevision,
+    /// The digest of the deployer's overlay, if there is one.
+    pub overlay: Option<Sha256>,
+}
+
+/// A program and what it gets, as a person is shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The file of the skill that runs.
+    pub file: RelPath,
+    /// Whether somebody declared its parameters. If not, the arguments are whatever the caller wrote.
+    pub is_declared: bool,
+    /// The argument vector, program first, as it is passed. No shell reads it.
+    pub argv: Vec<String>,
+    /// The current folder, as the program sees it.
+    pub directory: String,
+    /// The environment: all of it.
+    pub environment: Vec<(String, String)>,
+    /// The files of the person's that it may touch, beside the skill's own and the system's programs.
+    pub files: Vec<FileGrant>,
+}
+
+/// One file or folder that a program may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileGrant {
+    /// How.
+    pub usage: FileUse,
+    /// Its real place.
+    pub host: String,
+    /// Where the program sees it.
+    pub inside: String,
+}
+
+/// How a program may touch a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileUse {
+    /// It may read the file.
+    Read,
+    /// It may read the folder.
+    ReadFolder,
+    /// It gets a copy; after success the file is replaced by it.
+    Replace,
+    /// It may make the file, which is not there yet.
+    Create,
+    /// After success, what it wrote in the folder is applied to it.
+    ChangeFolder,
+    /// After success, the files it made are put there.
+    Collect,
+}
+
+impl Plan {
+    /// A plan for code of the host's own process, which nothing of the operating system confines.
+    pub fn in_process() -> Self {
+        Self {
+            skill: None,
+            interpreter: None,
+            workspace: None,
+            profile: Frame::new("in-process", 1).into_bytes(),
+            containment: Containment::none(),
+            limits: Limits::default(),
+            command: None,
+            unsafe_controls: Vec::new(),
+        }
+    }
+
+    /// How long one attempt may take, where the tool allows `timeout`.
+    pub fn wall(&self, timeout: Duration) -> Duration {
+        self.limits.wall.unwrap_or(timeout)
+    }
+}
+
+impl PlannedSkill {
+    /// As a receipt names it.
+    pub fn identity(&self) -> SkillIdentity {
+        SkillIdentity {
+            source: self.source.clone(),
+            name: self.name.clone(),
+            revision: self.revision.revision(),
+            overlay: self.overlay,
+        }
+    }
+}
+
+impl FileUse {
+    /// The name in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadFolder => "read_folder",
+            Self::Replace => "replace",
+            Self::Create => "create",
+            Self::ChangeFolder => "change_folder",
+            Self::Collect => "collect",
+        }
+    }
+
+    /// Whether something of the person's can be other than before afterwards.
+    pub fn changes(self) -> bool {
+        !matches!(self, Self::Read | Self::ReadFolder)
+    }
+}
