@@ -1,11 +1,12 @@
 //! What the caller gets when a call did not end well.
 
 use core::fmt;
+use core::time::Duration;
 
 use fumehood_core::call::CallError;
 use fumehood_core::code::{Code, Coded};
 use fumehood_core::event::Denial;
-use fumehood_core::receipt::Exit;
+use fumehood_core::receipt::{Exit, Killed};
 use fumehood_core::schema::Issues;
 use fumehood_core::tool::Failure;
 use fumehood_core::{ArtifactId, CallId, ReceiptId};
@@ -14,7 +15,7 @@ use crate::runner::RunError;
 
 /// A call that was refused, could not be decided, or failed. Which of the three, and who must act, says the code.
 ///
-/// Holds no argument, no output and no text of a skill; the output of a run that failed is under [`Ran::artifact`].
+/// Holds no argument and no text of a skill, but what a run that failed wrote, in [`Ran`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateError {
@@ -46,11 +47,21 @@ pub struct Ran {
     pub errors_artifact: Option<ArtifactId>,
     /// How the program ended, if there was one and it could tell.
     pub exit: Option<Exit>,
-    /// The beginning of standard error, for a person and never as it is: at most 4 KiB. `Debug` prints the size.
+    /// Why it was ended from outside, if it was.
+    pub killed: Option<Killed>,
+    /// What it wrote to standard output, up to its cap.
+    pub output: Excerpt,
+    /// Bytes of it that were dropped.
+    pub dropped: u64,
+    /// What it wrote to standard error, up to its cap.
     pub errors: Excerpt,
+    /// Bytes of it that were dropped.
+    pub errors_dropped: u64,
+    /// How long the last attempt took.
+    pub elapsed: Duration,
 }
 
-/// Bytes that a program wrote.
+/// Bytes that a program wrote: never for a log or a terminal as they are. `Debug` prints the size.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Excerpt(pub Vec<u8>);
 

@@ -4,6 +4,7 @@ mod course;
 mod perform;
 
 use core::fmt;
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -92,6 +93,8 @@ pub struct Completed {
     pub applied: Vec<Applied>,
     /// Whether the tool failed and the host's own fallback stands in (XSF-41).
     pub fallback: bool,
+    /// How long the last attempt took.
+    pub elapsed: Duration,
 }
 
 impl Gate {

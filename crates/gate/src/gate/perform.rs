@@ -224,6 +224,7 @@ impl Course<'_> {
             exit: done.raw.exit,
             applied: done.closing.applied,
             fallback: done.closing.fallback,
+            elapsed: done.elapsed,
         })
     }
 
@@ -277,14 +278,17 @@ impl Course<'_> {
     }
 
     fn failure(&self, done: Done, receipt: ReceiptId, error: GateError) -> GateError {
-        let mut errors = done.raw.errors.bytes;
-        errors.truncate(EXCERPT_BYTES_MAX);
         let ran = Ran {
             receipt,
             artifact: done.kept.map(|kept| kept.id),
             errors_artifact: done.errors_kept.map(|kept| kept.id),
             exit: done.raw.exit,
-            errors: Excerpt(errors),
+            killed: done.raw.killed,
+            output: Excerpt(done.raw.output.bytes),
+            dropped: done.raw.output.dropped,
+            errors: Excerpt(done.raw.errors.bytes),
+            errors_dropped: done.raw.errors.dropped,
+            elapsed: done.elapsed,
         };
         GateError { ran: Some(Box::new(ran)), ..error.in_call(self.id) }
     }
@@ -349,6 +353,3 @@ fn sentence(closing: &Closing, code: Code) -> String {
         (None, None) => code.sentence().trim_end_matches('.').to_owned(),
     }
 }
-
-/// Bytes of standard error that an error carries.
-const EXCERPT_BYTES_MAX: usize = 4096;

@@ -1,0 +1,148 @@
+//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded.
+
+use std::fmt::{Display, Write as _};
+
+use fumehood_core::Shown;
+
+use super::{plural, time};
+use crate::cli::output::{BOLD, RESET, WARNING};
+use crate::report::{FileAsked, History, Question};
+
+/// The question, its last line waiting for the answer.
+pub(in crate::cli) fn question(question: &Question) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    let (file, skill) = (whole(&question.file), whole(&question.skill.name));
+    let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
+    about(out, question);
+    touches(out, question);
+    confined(out, question);
+    let _ = writeln!(out);
+    line(out, "asked because", &question.why);
+    line(out, "request", format_args!("{}, open for 5 minutes, good once", question.id));
+    let _ = writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network.");
+    let _ = write!(out, "{BOLD}Run it once? [y/N]{RESET} ");
+    text
+}
+
+fn about(out: &mut String, question: &Question) {
+    let skill = &question.skill;
+    line(out, "skill", format_args!("{}, from the source {}", whole(&skill.name), whole(&skill.source)));
+    line(out, "revision", &skill.revision);
+    line(out, "", history(&skill.history));
+    if let Some(overlay) = &skill.overlay {
+        line(out, "overlay", format_args!("yours, sha256 {overlay}"));
+    }
+    if !question.description.is_empty() {
+        line(out, "its author says", whole(&question.description));
+    }
+    line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
+    let _ = writeln!(out);
+    let argv: Vec<String> = question.argv.iter().map(|argument| quoted(argument)).collect();
+    line(out, "command", argv.join(" "));
+    if question.declared {
+        line(out, "arguments", whole(&question.arguments));
+    } else {
+        line(out, "arguments", "nobody declared what this script takes; they are passed as they stand");
+    }
+    line(out, "in the folder", whole(&question.directory));
+    let interpreter = &question.interpreter;
+    let version = interpreter.version.as_deref().unwrap_or("version unknown");
+    line(out, "interpreter", format_args!("{} ({})", whole(&interpreter.path), whole(version)));
+    line(out, "", format_args!("sha256 {}", interpreter.sha256));
+    let environment = question.environment.iter();
+    let environment: Vec<String> =
+        environment.map(|variable| format!("{}={}", variable.name, quoted(&variable.value))).collect();
+    line(out, "environment", environment.join(" "));
+}
+
+/// What of the person's it may touch, changes last and marked.
+fn touches(out: &mut String, question: &Question) {
+    let _ = writeln!(out);
+    if question.files.is_empty() {
+        line(out, "your files", "none");
+    }
+    for file in &question.files {
+        line(out, verb(file), place(file));
+    }
+}
+
+fn verb(file: &FileAsked) -> &'static str {
+    match file.usage.as_str() {
+        "read" => "may read",
+        "read_folder" => "may read all of",
+        "replace" => "MAY REPLACE",
+        "create" => "may make",
+        "change_folder" => "MAY CHANGE",
+        _ => "may put files in",
+    }
+}
+
+fn place(file: &FileAsked) -> String {
+    if file.host == file.inside {
+        return whole(&file.host).to_string();
+    }
+    format!("{} (it sees {})", whole(&file.host), whole(&file.inside))
+}
+
+fn confined(out: &mut String, question: &Question) {
+    let _ = writeln!(out);
+    for (index, limit) in question.limits.iter().enumerate() {
+        let label = if index == 0 { "limits" } else { "" };
+        let enforced = enforced(&limit.enforced);
+        line(out, label, format_args!("{} {} ({enforced})", limit.name, limit.value));
+    }
+    let weak: Vec<_> = question.axes.iter().filter(|axis| axis.enforced != "enforced").collect();
+    let rest = plural(question.axes.len() - weak.len(), "axis").replace("axiss", "axes");
+    line(out, "sandbox", format_args!("level {}, {rest} enforced", question.level));
+    for axis in weak {
+        let (name, mechanism) = (&axis.name, &axis.mechanism);
+        line(out, "", format_args!("{name}: {WARNING}{}{RESET}: {mechanism}", enforced(&axis.enforced)));
+    }
+    for control in &question.unsafe_controls {
+        line(out, "UNSAFE", control);
+    }
+    if let Some(folder) = &question.state_folder {
+        line(out, "state folder", whole(folder));
+    }
+}
+
+fn history(history: &History) -> String {
+    match history {
+        History::First => "nothing of this skill was approved here before".to_owned(),
+        History::Same { approved_unix_ms } => {
+            format!("the same that was approved on {}", time(*approved_unix_ms))
+        }
+        History::Changed { approved_unix_ms, added, changed, removed, .. } => format!(
+            "CHANGED since it was approved on {}: +{added} ~{changed} -{removed} files",
+            time(*approved_unix_ms)
+        ),
+    }
+}
+
+fn enforced(word: &str) -> &'static str {
+    match word {
+        "enforced" => "enforced",
+        "partly" => "enforced in part",
+        _ => "NOT ENFORCED on this system",
+    }
+}
+
+/// One thing under its label.
+fn line(out: &mut String, label: &str, value: impl Display) {
+    let _ = writeln!(out, "  {label:<16}{value}");
+}
+
+/// All of a text that somebody else wrote, on one line.
+fn whole(text: &str) -> Shown<'_> {
+    Shown::inline(text).at_most(usize::MAX)
+}
+
+/// An argument so that its ends can be seen.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", whole(argument).to_string().replace('\'', "'\\''"))
+}

@@ -1,0 +1,378 @@
+//! `run`: one script of a skill, asked for, approved, confined, on record.
+
+mod arguments;
+mod interpreters;
+mod report;
+mod workshop;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use fumehood_core::call::{exact_schema, script_schema};
+use fumehood_core::consent::Surface;
+use fumehood_core::inspect::{Inspection, inspect};
+use fumehood_core::manifest::{InterpreterKey, ScriptClaim, tool_name};
+use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
+use fumehood_core::{
+    AgentLabel, Code, Json, RawCall, RelPath, Revision, Sha256, Shown, SkillName,
+    ToolSpec, script,
+};
+use fumehood_gate::{Cancel, Gate, Listeners, Offer};
+use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
+use fumehood_store::{CaptureError, Snapshot};
+
+use super::person::Asking;
+use super::ports::{NoPolicy, SystemClock, SystemEntropy};
+use super::{Host, Opened, Person};
+use crate::fault::Fault;
+use crate::report::{Answer, Question, RunReport};
+use workshop::Bench;
+
+/// What somebody wants to run.
+#[derive(Clone, Debug, Default)]
+pub struct RunRequest {
+    /// A name that `list` shows, or a path with a `/` in it.
+    pub skill: String,
+    /// Folders to look names up in, instead of the usual sources.
+    pub roots: Vec<PathBuf>,
+    /// The name of a declared script, or the path of a file of the skill.
+    pub script: String,
+    /// Arguments of a declared script, by name, as typed.
+    pub params: Vec<(String, String)>,
+    /// The exact arguments of a script that nobody declared.
+    pub argv: Option<Vec<String>>,
+    /// The interpreter of a script that nobody declared, if its file does not say.
+    pub interpreter: Option<String>,
+    /// Files that it may read.
+    pub read: Vec<String>,
+    /// Files that it may replace or make.
+    pub write: Vec<String>,
+    /// A folder that it may read, and whether it may change it.
+    pub workspace: Option<(PathBuf, bool)>,
+    /// Where the files go that it leaves in `/out`.
+    pub out: Option<PathBuf>,
+    /// Seconds after which it is killed.
+    pub timeout: Option<u64>,
+    /// The revision that the person has approved already.
+    pub approve: Option<String>,
+}
+
+/// What a run tells while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStep {
+    /// The script runs.
+    Started,
+    /// Nothing of it is left.
+    Ended,
+}
+
+/// A skill that can run: its bytes, and what they claim.
+pub(super) struct Captured {
+    pub(super) source: String,
+    pub(super) name: SkillName,
+    pub(super) snapshot: Snapshot,
+    pub(super) inspection: Inspection,
+}
+
+/// Which file runs under which tool name.
+struct Chosen {
+    source: Source,
+    tool: String,
+    description: String,
+    overlay: Option<Sha256>,
+    fail_on_nonzero_exit: bool,
+}
+
+impl Host {
+    /// Runs a script of a skill, once, if the person says yes.
+    ///
+    /// `person` is asked; without one the answer is no. `cancel` ends it, and comes back when nothing of it is left. A
+    /// script that ran and failed is no error: see [`RunReport::failure`].
+    ///
+    /// # Errors
+    /// Whatever keeps it from running: the codes of [`Host::show`], of arguments, paths and grants,
+    /// `E_SKILL_SCRIPT_DENIED`, `E_SKILL_SCRIPT_GATE_UNAVAILABLE`, `E_SKILL_SCRIPT_POLICY_WIDENED`,
+    /// `E_TOOL_SANDBOX_REQUIRED`, `E_INTERPRETER_*`, `E_CONSENT_*`, `E_APPROVE_*`, `E_ARTIFACT_STORE_FULL`, `E_CANCELLED`.
+    ///
+    /// # Authority
+    /// Starts an interpreter in the sandbox with what the request names, and changes the files that it names for that. The
+    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line.
+    pub fn run(
+        &self,
+        request: &RunRequest,
+        person: Option<Arc<dyn Person>>,
+        cancel: &Cancel,
+        tell: impl FnMut(RunStep) + Send + 'static,
+    ) -> Result<RunReport, Fault> {
+        let bench = self.bench()?;
+        let skill = self.captured(&request.skill, &request.roots)?;
+        let chosen = skill.choose(request, &bench)?;
+        let (person, surface) = approver(request, &skill, &bench, person)?;
+        let spec = spec(&skill, &chosen, &bench)?;
+        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: arguments::of(request, &chosen.source)? };
+        let record = bench.history(&skill);
+        let asking = person.map(|person| {
+            Arc::new(Asking {
+                person,
+                surface,
+                why: "no rule of yours says otherwise, and what a skill carries runs only on a person's word",
+                state_folder: self.state_folder(),
+                record,
+                decider: OnceLock::new(),
+            })
+        });
+        let gate = self.gate(&bench, asking.as_ref(), tell)?;
+        let revision = skill.snapshot.revision();
+        let script = Script::new(
+            Arc::clone(&bench.workshop),
+            ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), chosen.overlay),
+            chosen.source,
+            self.granted(request),
+        );
+        let script = script.fail_on_nonzero_exit(chosen.fail_on_nonzero_exit);
+        let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
+        gate.offer(vec![offer]).map_err(|error| Fault::of(&error, "choose another name for the script"))?;
+        let ended = gate.call(&raw, cancel);
+        bench.remember(&skill, &ended);
+        gate.end();
+        report::of(ended, raw.tool, &skill, revision)
+    }
+
+    fn gate(
+        &self,
+        bench: &Bench,
+        asking: Option<&Arc<Asking>>,
+        mut tell: impl FnMut(RunStep) + Send + 'static,
+    ) -> Result<Gate, Fault> {
+        let mut listeners = Listeners::new();
+        listeners.add(move |event: &fumehood_core::Event| match event.kind() {
+            fumehood_core::EventKind::SandboxStarted { .. } => tell(RunStep::Started),
+            fumehood_core::EventKind::SandboxEnded { .. } => tell(RunStep::Ended),
+            _ => {}
+        });
+        let agent = AgentLabel::parse("cli").map_err(|error| Fault::of(&error, REPORT))?;
+        let builder = Gate::builder(
+            agent,
+            Arc::new(SystemClock),
+            Arc::new(SystemEntropy),
+            Arc::new(NoPolicy),
+            bench.journal(),
+            bench.results(),
+        );
+        let builder = builder.listeners(Arc::new(listeners)).state_folder(self.state_folder());
+        let builder = match asking {
+            Some(asking) => builder.approver(Arc::clone(asking) as _),
+            None => builder,
+        };
+        let gate = builder.build().map_err(|outage| Fault::of(&outage, "try again"))?;
+        if let Some(asking) = asking {
+            // It was made just now, so nobody has set it.
+            let _ = asking.decider.set(gate.decider());
+        }
+        Ok(gate)
+    }
+
+    /// The bytes of a skill, all later steps work from them.
+    pub(super) fn captured(&self, skill: &str, roots: &[PathBuf]) -> Result<Captured, Fault> {
+        let Opened { folder, source, .. } = self.open(skill, roots)?;
+        let (captured, facts) = (folder.capture(), folder.facts());
+        let snapshot = match captured {
+            Ok(snapshot) if !snapshot.is_of(&facts) => Err(CaptureError::Changed),
+            captured => captured,
+        };
+        let snapshot = snapshot.map_err(|error| {
+            let advice = "`fumehood show` says what is in the way; without a revision a skill cannot run";
+            Fault::of(&error, advice)
+        })?;
+        let reading = snapshot.skill_md().reading(folder.directory_name());
+        let inspection = inspect(reading, facts, &snapshot);
+        let name = inspection.reading.skill.as_ref().map(|skill| skill.name.clone());
+        let name = name.ok_or_else(|| {
+            let message = "the skill cannot be loaded, so nothing of it can run";
+            Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
+        })?;
+        let source = source.unwrap_or_else(|| GIVEN.to_owned());
+        Ok(Captured { source, name, snapshot, inspection })
+    }
+
+    fn granted(&self, request: &RunRequest) -> Granted {
+        let current = &self.surroundings.current;
+        let access = |change| if change { WorkspaceAccess::Change } else { WorkspaceAccess::Read };
+        Granted {
+            base: current.canonicalize().unwrap_or_else(|_| current.clone()),
+            workspace: request.workspace.as_ref().map(|(path, change)| (current.join(path), access(*change))),
+            read: request.read.clone(),
+            write: request.write.clone(),
+            out: request.out.as_ref().map(|out| current.join(out)),
+        }
+    }
+
+    fn state_folder(&self) -> Option<String> {
+        self.surroundings.fumehood_home.as_ref().map(|home| home.to_string_lossy().into_owned())
+    }
+}
+
+impl Captured {
+    /// The script that is meant: a declared one by name or by path, else a file.
+    fn choose(&self, request: &RunRequest, bench: &Bench) -> Result<Chosen, Fault> {
+        let overlay = bench.settings.overlay(&self.source, &self.name);
+        let confirmed = overlay.filter(|overlay| overlay.is_confirmed_for(self.snapshot.revision()));
+        if request.argv.is_none() {
+            if let Some(overlay) = confirmed {
+                let found = overlay.tools().find(|(_, claim)| is_meant(claim, &request.script));
+                if let Some((tool, claim)) = found {
+                    let own = overlay.parts().fail_on_nonzero_exit;
+                    return Ok(Chosen {
+                        fail_on_nonzero_exit: own.unwrap_or(bench.settings.fail_on_nonzero_exit),
+                        ..declared(tool.as_str().to_owned(), claim, Some(overlay.sha256()))
+                    });
+                }
+            }
+            let manifest = self.inspection.fumehood.accepted();
+            let scripts = manifest.map(fumehood_core::manifest::FumehoodManifest::scripts);
+            let claim = scripts.unwrap_or_default().iter().find(|claim| is_meant(claim, &request.script));
+            if let Some(claim) = claim {
+                let tool = tool_name(&self.name, claim.name());
+                let tool = tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
+                return Ok(Chosen {
+                    fail_on_nonzero_exit: bench.settings.fail_on_nonzero_exit,
+                    ..declared(tool.as_str().to_owned(), claim, None)
+                });
+            }
+        }
+        let mut chosen = self.undeclared(request).map_err(|fault| match (overlay, confirmed) {
+            (Some(_), None) => Fault {
+                advice: "your overlay for this skill was confirmed for another revision; look at the difference and confirm it again with `fumehood adopt`".to_owned(),
+                ..fault
+            },
+            _ => fault,
+        })?;
+        chosen.fail_on_nonzero_exit = bench.settings.fail_on_nonzero_exit;
+        Ok(chosen)
+    }
+
+    fn undeclared(&self, request: &RunRequest) -> Result<Chosen, Fault> {
+        let missing = || self.no_such_script(&request.script);
+        let path = RelPath::parse(&request.script).map_err(|error| {
+            Fault::of(&error, "name a declared script, or a file by its path in the skill")
+        })?;
+        let file = self.snapshot.get(&path).ok_or_else(missing)?;
+        if !request.params.is_empty() {
+            let message = "nobody declared what this script takes, so --param cannot be checked";
+            return Err(Fault::new(
+                Code::ArgumentInvalid,
+                message,
+                "pass its arguments as they are behind `--`, or declare them with `fumehood adopt`",
+            ));
+        }
+        let head = &file.bytes()[..file.bytes().len().min(script::SHEBANG_BYTES_MAX)];
+        let suggested = script::suggest(&path, head).and_then(|hint| hint.interpreter);
+        let interpreter = request.interpreter.as_deref().or(suggested).and_then(InterpreterKey::parse);
+        let interpreter = interpreter.ok_or_else(|| {
+            let message = format!("nothing says what runs {}", Shown::inline(path.as_str()));
+            Fault::new(Code::InterpreterUnknown, message, "name an interpreter with --interpreter; `fumehood interpreters` lists them")
+        })?;
+        Ok(Chosen {
+            source: Source::Undeclared { path, interpreter },
+            tool: UNDECLARED.to_owned(),
+            description: String::from("A script that nobody declared."),
+            overlay: None,
+            fail_on_nonzero_exit: true,
+        })
+    }
+
+    fn no_such_script(&self, name: &str) -> Fault {
+        let declared = self.inspection.fumehood.accepted().map(|manifest| manifest.scripts()).unwrap_or_default();
+        let declared = declared.iter().map(|claim| claim.name().as_str().to_owned());
+        let undeclared = self.inspection.undeclared_scripts(&self.snapshot);
+        let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());
+        let all: Vec<String> = declared.chain(undeclared).take(SCRIPTS_NAMED_MAX).collect();
+        let message = format!("the skill has no script or file called \"{}\"", Shown::inline(name));
+        let advice = match all.as_slice() {
+            [] => "it carries nothing that looks like a script; see `fumehood show`".to_owned(),
+            all => format!("it has {}", Shown::inline(&all.join(", ")).at_most(1024)),
+        };
+        Fault::new(Code::FileNotFound, message, advice)
+    }
+}
+
+fn is_meant(claim: &ScriptClaim, named: &str) -> bool {
+    claim.name().as_str() == named || claim.path().as_str() == named
+}
+
+fn declared(tool: String, claim: &ScriptClaim, overlay: Option<Sha256>) -> Chosen {
+    Chosen {
+        source: Source::Declared(claim.clone()),
+        tool,
+        description: claim.description().to_owned(),
+        overlay,
+        fail_on_nonzero_exit: true,
+    }
+}
+
+fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fault> {
+    let timeout = bench.settings.envelope.timeout_max();
+    let input: Json = match &chosen.source {
+        Source::Declared(claim) => script_schema(claim.params(), timeout),
+        Source::Undeclared { .. } => exact_schema(timeout),
+    };
+    let definition = ToolDefinition {
+        name: &chosen.tool,
+        description: &chosen.description,
+        input: &input,
+        effect: Effect::Other,
+        retries: 0,
+        timeout,
+        tier: Tier::Script,
+        origin: Origin::Skill { source: skill.source.clone(), skill: skill.name.clone() },
+        approval: None,
+    };
+    ToolSpec::new(definition).map_err(|error| Fault::of(&error, "`fumehood check` says more"))
+}
+
+/// Who answers: the person, or the flag that names what the person approved.
+fn approver(
+    request: &RunRequest,
+    skill: &Captured,
+    bench: &Bench,
+    person: Option<Arc<dyn Person>>,
+) -> Result<(Option<Arc<dyn Person>>, Surface), Fault> {
+    let Some(approved) = &request.approve else { return Ok((person, Surface::Terminal)) };
+    if !bench.settings.approve_by_revision_flag {
+        let message = "--approve is not allowed here";
+        return Err(Fault::new(
+            Code::ApproveFlagOff,
+            message,
+            "answer at the terminal; or, if scripts of yours must run unattended, set revision_flag = true under [approve] in fumehood.toml",
+        ));
+    }
+    let revision = skill.snapshot.revision();
+    if *approved != revision.to_string() {
+        let message = "the revision that --approve names is not the skill's";
+        return Err(Fault::new(
+            Code::ApproveMismatch,
+            message,
+            format!("the skill is {revision}; look at what changed before you name it"),
+        ));
+    }
+    Ok((Some(Arc::new(Flag { revision })), Surface::Flag))
+}
+
+/// Says yes to exactly the revision that was named on the command line.
+struct Flag {
+    revision: Revision,
+}
+
+impl Person for Flag {
+    fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Answer {
+        if question.skill.revision == self.revision.to_string() { Answer::Once } else { Answer::No }
+    }
+}
+
+/// The label of a skill that the person named by its path.
+const GIVEN: &str = "path";
+/// The tool under which a script runs that nobody declared.
+const UNDECLARED: &str = "run_undeclared_script";
+const SCRIPTS_NAMED_MAX: usize = 32;
+const REPORT: &str = "this is a bug; please report it";
+

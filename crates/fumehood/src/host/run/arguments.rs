@@ -1,0 +1,74 @@
+//! What the person typed, as the JSON that the gate checks like anybody's.
+
+use fumehood_core::manifest::{ParamClaim, ParamKind, RESERVED_PARAM_NAMES};
+use fumehood_core::{Code, Json, Shown};
+use fumehood_runners::script::Source;
+
+use super::RunRequest;
+use crate::fault::Fault;
+
+/// The arguments of the call, as JSON text.
+pub(super) fn of(request: &RunRequest, source: &Source) -> Result<Vec<u8>, Fault> {
+    let mut fields = match source {
+        Source::Declared(claim) => typed(request, claim.params())?,
+        Source::Undeclared { .. } => {
+            let argv = request.argv.iter().flatten().cloned().map(Json::String);
+            vec![("argv".to_owned(), Json::Array(argv.collect()))]
+        }
+    };
+    if let Some(seconds) = request.timeout {
+        fields.push((RESERVED_PARAM_NAMES[0].to_owned(), Json::Number(seconds.into())));
+    }
+    Ok(Json::Object(fields.into_iter().collect()).to_bytes())
+}
+
+fn typed(request: &RunRequest, params: &[ParamClaim]) -> Result<Vec<(String, Json)>, Fault> {
+    let mut fields: Vec<(String, Json)> = Vec::new();
+    for (name, text) in &request.params {
+        let param = params.iter().find(|param| param.name().as_str() == name);
+        let param = param.ok_or_else(|| unknown(name, params))?;
+        if fields.iter().any(|(given, _)| given == name) {
+            return Err(wrong(name, "is given twice"));
+        }
+        fields.push((name.clone(), value(param, text)?));
+    }
+    Ok(fields)
+}
+
+/// A typed value: the gate decides whether it fits, so only what cannot be JSON of its type is refused here.
+fn value(param: &ParamClaim, text: &str) -> Result<Json, Fault> {
+    let name = param.name().as_str();
+    match param.kind() {
+        ParamKind::String { .. } | ParamKind::Enum { .. } | ParamKind::Path { .. } => {
+            Ok(Json::String(text.to_owned()))
+        }
+        ParamKind::Boolean => match text {
+            "true" => Ok(Json::Bool(true)),
+            "false" => Ok(Json::Bool(false)),
+            _ => Err(wrong(name, "is true or false")),
+        },
+        ParamKind::Integer { .. } | ParamKind::Number { .. } => {
+            match Json::parse(text.as_bytes(), NUMBER_BYTES_MAX) {
+                Ok(number @ Json::Number(_)) => Ok(number),
+                _ => Err(wrong(name, "is a number, such as 12 or 0.5")),
+            }
+        }
+    }
+}
+
+fn unknown(name: &str, params: &[ParamClaim]) -> Fault {
+    let names: Vec<_> = params.iter().map(|param| param.name().as_str()).collect();
+    let advice = match names.as_slice() {
+        [] => "it takes none".to_owned(),
+        names => format!("it takes {}", names.join(", ")),
+    };
+    let message = format!("the script takes no argument called \"{}\"", Shown::inline(name));
+    Fault::new(Code::ArgumentInvalid, message, advice)
+}
+
+fn wrong(name: &str, rule: &str) -> Fault {
+    let message = format!("the argument {} {rule}", Shown::inline(name));
+    Fault::new(Code::ArgumentInvalid, message, "write it as --param NAME=VALUE")
+}
+
+const NUMBER_BYTES_MAX: usize = 64;

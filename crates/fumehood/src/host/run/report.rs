@@ -1,0 +1,119 @@
+//! What the gate gives back, as an answer or as a fault.
+
+use base64::Engine as _;
+use fumehood_core::receipt::{Applied, Change};
+use fumehood_core::{Class, Code, Coded as _, Revision};
+use fumehood_gate::{Completed, GateError, Ran};
+
+use super::Captured;
+use crate::fault::Fault;
+use crate::report::{AppliedFile, RunReport, SCHEMA_VERSION, Written};
+
+/// A script that ran has an answer, whatever became of it; one that did not has a fault.
+pub(super) fn of(
+    ended: Result<Completed, GateError>,
+    tool: String,
+    skill: &Captured,
+    revision: Revision,
+) -> Result<RunReport, Fault> {
+    let blank = RunReport {
+        schema_version: SCHEMA_VERSION,
+        failure: None,
+        tool,
+        skill: format!("{}:{}", skill.source, skill.name),
+        revision: revision.to_string(),
+        receipt: String::new(),
+        exit_code: None,
+        signal: None,
+        killed: None,
+        output: written(None, Vec::new(), 0),
+        errors: written(None, Vec::new(), 0),
+        files_applied: Vec::new(),
+        elapsed_ms: 0,
+    };
+    let mut error = match ended {
+        Ok(completed) => return Ok(completed_report(blank, completed)),
+        Err(error) => error,
+    };
+    let ran = error.ran.take();
+    let fault = fault(&error);
+    match ran {
+        Some(ran) if ran.exit.is_some() || ran.killed.is_some() => Ok(failed_report(blank, *ran, fault)),
+        _ => Err(fault),
+    }
+}
+
+fn completed_report(blank: RunReport, completed: Completed) -> RunReport {
+    let Completed { receipt, kept, errors_kept, output, dropped, errors, errors_dropped, exit, applied, elapsed, .. } =
+        completed;
+    RunReport {
+        receipt: receipt.to_string(),
+        exit_code: exit.and_then(fumehood_core::receipt::Exit::code),
+        signal: exit.and_then(fumehood_core::receipt::Exit::signal),
+        output: written(Some(kept.id.to_string()), output.0, dropped),
+        errors: written(errors_kept.map(|kept| kept.id.to_string()), errors.0, errors_dropped),
+        files_applied: applied.into_iter().map(applied_file).collect(),
+        elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        ..blank
+    }
+}
+
+fn failed_report(blank: RunReport, ran: Ran, fault: Fault) -> RunReport {
+    RunReport {
+        failure: Some(fault),
+        receipt: ran.receipt.to_string(),
+        exit_code: ran.exit.and_then(fumehood_core::receipt::Exit::code),
+        signal: ran.exit.and_then(fumehood_core::receipt::Exit::signal),
+        killed: ran.killed.map(fumehood_core::receipt::Killed::as_str),
+        output: written(ran.artifact.map(|id| id.to_string()), ran.output.0, ran.dropped),
+        errors: written(ran.errors_artifact.map(|id| id.to_string()), ran.errors.0, ran.errors_dropped),
+        elapsed_ms: u64::try_from(ran.elapsed.as_millis()).unwrap_or(u64::MAX),
+        ..blank
+    }
+}
+
+fn written(artifact: Option<String>, raw: Vec<u8>, dropped_bytes: u64) -> Written {
+    // A NUL is a character to Unicode and to nobody else.
+    let (text, base64) = match std::str::from_utf8(&raw) {
+        Ok(text) if !text.contains('\0') => (Some(text.to_owned()), None),
+        _ => (None, Some(base64::engine::general_purpose::STANDARD.encode(&raw))),
+    };
+    Written { artifact, bytes: raw.len() as u64, dropped_bytes, text, base64, raw }
+}
+
+fn applied_file(applied: Applied) -> AppliedFile {
+    AppliedFile {
+        path: applied.path,
+        change: match applied.change {
+            Change::Created => "created",
+            Change::Replaced => "replaced",
+            Change::Removed => "removed",
+        },
+        bytes: applied.bytes,
+        sha256: applied.sha256.map(|sha256| sha256.to_string()),
+    }
+}
+
+fn fault(error: &GateError) -> Fault {
+    let advice = match (error.code, error.code().class()) {
+        (Code::ScriptDenied, _) if error.denial == Some(fumehood_core::event::Denial::NobodyToAsk) => {
+            "run it yourself in a terminal; no program can answer for you"
+        }
+        (Code::ScriptDenied, _) => "nothing ran, and nothing was changed",
+        (Code::ScriptFailed, _) => "what it wrote says why; `fumehood receipt` shows what it was allowed",
+        (Code::ScriptTimeout, _) => "give it more time with --timeout, up to the envelope's timeout_seconds_max",
+        (Code::ScriptPolicyWidened, _) => "ask for less, or widen that rule under [envelope] in fumehood.toml",
+        (Code::ToolSandboxRequired, _) => "`fumehood doctor` says what this machine lacks",
+        (Code::ArtifactStoreFull, _) => "make room with `fumehood artifact prune`; --dry-run shows what would go",
+        (Code::InterpreterChanged, _) => {
+            "if you updated it, accept the new one with `fumehood interpreters repin`"
+        }
+        (Code::SchemaMismatch | Code::ArgumentInvalid, _) => "`fumehood show` lists what the script takes",
+        (_, Class::Cancelled) => "nothing of it is left, and no file was changed",
+        (_, Class::Invalid | Class::Missing) => "check the command",
+        (_, Class::Conflict) => "look at what changed, and ask again",
+        (_, Class::Denied) => "nothing ran, and nothing was changed",
+        _ => "try again; if it stays so, please report it",
+    };
+    Fault::of(error, advice)
+}

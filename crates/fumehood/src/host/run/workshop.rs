@@ -1,0 +1,180 @@
+//! Everything of the host that a run needs, opened for one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use fumehood_core::{Json, Sha256};
+use fumehood_gate::{Completed, GateError, Plan, ports};
+use fumehood_runners::script::Workshop;
+use fumehood_sandbox::Sandbox;
+use fumehood_store::{
+    Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Pins, Settings, Snapshot,
+    Source, Staging, Transactions,
+};
+
+use super::interpreters::HostInterpreters;
+use super::Captured;
+use crate::fault::Fault;
+use crate::host::doctor::refusal;
+use crate::host::person::Record;
+use crate::host::ports::{StateJournal, StateResults};
+use crate::host::Host;
+use crate::report::History;
+
+/// A host that is ready to run something.
+pub(super) struct Bench {
+    pub(super) settings: Settings,
+    pub(super) workshop: Arc<Workshop>,
+    journal: Arc<Journal>,
+    artifacts: Artifacts,
+}
+
+impl Host {
+    /// Opens the state, sweeps what a crash left, and starts the sandbox.
+    pub(super) fn bench(&self) -> Result<Bench, Fault> {
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
+        let journal = Journal::open(&home).map_err(|error| Fault::of(&error, MEND))?;
+        let artifacts = Artifacts::open(&home, settings.artifact_store_bytes_max);
+        let artifacts = artifacts.map_err(|error| Fault::of(&error, MEND))?;
+        let staging = Staging::open(&home).map_err(|error| Fault::of(&error, MEND))?;
+        let transactions = Transactions::open(&home).map_err(|error| Fault::of(&error, MEND))?;
+        let journal = Arc::new(journal);
+        recover(&transactions, &journal)?;
+        let sandbox = Sandbox::start().map_err(|error| {
+            let refusal = refusal(&error);
+            let message = format!("nothing runs without a sandbox, and there is none: {}", refusal.message);
+            Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
+        })?;
+        let sandbox = Arc::new(sandbox);
+        let interpreters = HostInterpreters::new(settings.clone(), Pins::open(&home), Arc::clone(&sandbox));
+        let workshop = Workshop {
+            sandbox,
+            staging,
+            transactions,
+            envelope: settings.envelope.clone(),
+            environment: settings.environment.variables(),
+            forbidden: self.forbidden(&home, &settings),
+            interpreters: Box::new(interpreters),
+            unlocked: settings.unlocked.iter().cloned().collect(),
+            changes: ChangeLimits::default(),
+        };
+        Ok(Bench { settings, workshop: Arc::new(workshop), journal, artifacts })
+    }
+
+    /// Places that no script is given: what would let it change who it is or what it may do.
+    fn forbidden(&self, home: &Home, settings: &Settings) -> Forbidden {
+        let mut forbidden = Forbidden::of(home);
+        if let Some(person) = &self.surroundings.home {
+            forbidden = forbidden.with(ForbiddenKind::Home, person);
+        }
+        let sources = Source::conventional(settings, &self.surroundings, |_| true);
+        for path in self.sources.iter().chain(&sources).filter_map(Source::path) {
+            forbidden = forbidden.with(ForbiddenKind::Source, path);
+        }
+        for interpreter in &settings.interpreters {
+            forbidden = forbidden.with(ForbiddenKind::Interpreter, prefix(interpreter.path.as_str().as_ref()));
+        }
+        if let Ok(program) = std::env::current_exe() {
+            forbidden = forbidden.with(ForbiddenKind::Program, &program);
+        }
+        forbidden
+    }
+}
+
+/// What an interpreter and its libraries are in: the folder above `bin`, or the one that it is in.
+fn prefix(interpreter: &std::path::Path) -> &std::path::Path {
+    let folder = interpreter.parent().unwrap_or(interpreter);
+    if folder.ends_with("bin") { folder.parent().unwrap_or(folder) } else { folder }
+}
+
+/// What a host that was killed left half done is done or undone, and is on record.
+fn recover(transactions: &Transactions, journal: &Journal) -> Result<(), Fault> {
+    let recovered = transactions.recover().map_err(|error| Fault::of(&error, MEND))?;
+    for transaction in recovered {
+        let row = transaction.to_json();
+        let written = journal.append(ROW_RECOVERED, &row, SystemTime::now(), Flush::Now);
+        written.map_err(|error| Fault::of(&error, MEND))?;
+    }
+    Ok(())
+}
+
+impl Bench {
+    pub(super) fn journal(&self) -> Arc<dyn ports::Journal> {
+        Arc::new(StateJournal(Arc::clone(&self.journal)))
+    }
+
+    pub(super) fn results(&self) -> Arc<dyn ports::Results> {
+        Arc::new(StateResults(self.artifacts.clone()))
+    }
+
+    /// What is on record of a skill, read when somebody is asked.
+    pub(super) fn history(&self, skill: &Captured) -> Record {
+        let (journal, id) = (Arc::clone(&self.journal), row_id(skill));
+        let files = digests(&skill.snapshot);
+        Arc::new(move |plan: &Plan| {
+            let revision = plan.skill.as_ref().map(|skill| skill.revision.revision().to_string());
+            let last = journal.by_id(&id, 1).ok().and_then(|mut rows| rows.pop());
+            let (Some(last), Some(revision)) = (last, revision) else { return History::First };
+            let approved_unix_ms = u64::try_from(last.time_ms).unwrap_or(0);
+            let Some((old, old_files)) = read_row(&last.json) else { return History::First };
+            if old == revision {
+                return History::Same { approved_unix_ms };
+            }
+            let added = files.keys().filter(|path| !old_files.contains_key(*path)).count();
+            let removed = old_files.keys().filter(|path| !files.contains_key(*path)).count();
+            let differs = |(path, sha256): (&String, &String)| old_files.get(path).is_some_and(|old| old != sha256);
+            let changed = files.iter().filter(|entry| differs(*entry)).count();
+            History::Changed { revision: old, approved_unix_ms, added, changed, removed }
+        })
+    }
+
+    /// Keeps which revision was approved, if it is another than the last: only to tell the next time what changed.
+    pub(super) fn remember(&self, skill: &Captured, ended: &Result<Completed, GateError>) {
+        if matches!(ended, Err(error) if error.ran.is_none()) {
+            return;
+        }
+        let (id, revision) = (row_id(skill), skill.snapshot.revision().to_string());
+        let last = self.journal.by_id(&id, 1).ok().and_then(|mut rows| rows.pop());
+        if last.and_then(|last| read_row(&last.json)).is_some_and(|(old, _)| old == revision) {
+            return;
+        }
+        let files = digests(&skill.snapshot).into_iter().map(|(path, sha256)| (path, Json::String(sha256)));
+        let row = [
+            ("id", Json::String(id)),
+            ("revision", Json::String(revision)),
+            ("files", Json::Object(files.collect())),
+        ];
+        let row = Json::Object(row.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
+        let text = String::from_utf8_lossy(&row.to_bytes()).into_owned();
+        // Without it the next question says less; the run is on record all the same.
+        let _ = self.journal.append(ROW_APPROVED, &text, SystemTime::now(), Flush::Soon);
+    }
+}
+
+/// One for each skill of each source: a hash, since a path may be the name of a skill.
+fn row_id(skill: &Captured) -> String {
+    let mut frame = fumehood_core::Frame::new("approved", 1);
+    frame.part(skill.source.as_bytes());
+    frame.part(skill.name.as_str().as_bytes());
+    format!("approved_{}", frame.sha256())
+}
+
+fn digests(snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let digest = |sha256: Sha256| sha256.to_string();
+    snapshot.files().map(|(path, file)| (path.as_str().to_owned(), digest(file.sha256()))).collect()
+}
+
+fn read_row(json: &str) -> Option<(String, BTreeMap<String, String>)> {
+    let json = Json::parse(json.as_bytes(), Journal::JSON_BYTES_MAX).ok()?;
+    let fields = json.as_object()?;
+    let revision = fields.get("revision")?.as_str()?.to_owned();
+    let files = fields.get("files")?.as_object()?;
+    let text = |(path, sha256): (&String, &Json)| Some((path.clone(), sha256.as_str()?.to_owned()));
+    Some((revision, files.iter().map(text).collect::<Option<_>>()?))
+}
+
+const ROW_APPROVED: &str = "revision.approved";
+const ROW_RECOVERED: &str = "transaction.recovered";
+const MEND: &str = "mend that and try again; nothing ran";

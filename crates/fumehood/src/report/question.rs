@@ -1,0 +1,163 @@
+//! What a person is asked before something runs, as any face can show it.
+
+use serde::Serialize;
+
+/// A request for approval of one call.
+///
+/// Everything a skill's author or a caller wrote in it is as they wrote it: whoever shows it makes it visible first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Question {
+    /// 1.
+    pub schema_version: u32,
+    /// The request's id: `ask_` and 32 hex digits, the same wherever it is shown.
+    pub id: String,
+    /// Who asks, as the host calls it.
+    pub agent: String,
+    /// The run in which it asks.
+    pub run: String,
+    /// The tool.
+    pub tool: String,
+    /// What the tool's author says about it.
+    pub description: String,
+    /// The skill.
+    pub skill: SkillAsked,
+    /// The file of the skill that runs.
+    pub file: String,
+    /// Whether somebody declared its parameters.
+    pub declared: bool,
+    /// The arguments as JSON text.
+    pub arguments: String,
+    /// The argument vector, program first.
+    pub argv: Vec<String>,
+    /// The current folder, as the program sees it.
+    pub directory: String,
+    /// The interpreter.
+    pub interpreter: InterpreterAsked,
+    /// The environment: all of it.
+    pub environment: Vec<Variable>,
+    /// The person's files that it may touch.
+    pub files: Vec<FileAsked>,
+    /// The limits, each with whether it is enforced.
+    pub limits: Vec<LimitAsked>,
+    /// `full`, `namespaces` or `kernel`.
+    pub level: String,
+    /// The level below which it does not run.
+    pub level_floor: String,
+    /// Every axis of the sandbox.
+    pub axes: Vec<AxisAsked>,
+    /// Why anybody is asked.
+    pub why: String,
+    /// Names of unsafe switches that are on.
+    pub unsafe_controls: Vec<String>,
+    /// The state folder, if it is not the usual one.
+    pub state_folder: Option<String>,
+    /// When it was made: milliseconds since 1970.
+    pub created_unix_ms: u64,
+    /// When it expires.
+    pub expires_unix_ms: u64,
+}
+
+/// The skill that something runs from.
+#[derive(Clone, Debug, Serialize)]
+pub struct SkillAsked {
+    /// The label of its source.
+    pub source: String,
+    /// Its name.
+    pub name: String,
+    /// Its revision: 64 hex digits.
+    pub revision: String,
+    /// The digest of the deployer's overlay, if there is one.
+    pub overlay: Option<String>,
+    /// What is on record of it.
+    pub history: History,
+}
+
+/// What is on record of a skill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum History {
+    /// Nothing of it was ever approved here.
+    First,
+    /// This revision was approved before, at this time the last.
+    Same {
+        /// Milliseconds since 1970.
+        approved_unix_ms: u64,
+    },
+    /// Another revision was approved last.
+    Changed {
+        /// Its revision.
+        revision: String,
+        /// When: milliseconds since 1970.
+        approved_unix_ms: u64,
+        /// Files that are new.
+        added: usize,
+        /// Files that are other than they were.
+        changed: usize,
+        /// Files that are gone.
+        removed: usize,
+    },
+}
+
+/// The interpreter of a script.
+#[derive(Clone, Debug, Serialize)]
+pub struct InterpreterAsked {
+    /// The file that runs.
+    pub path: String,
+    /// What it says about itself.
+    pub version: Option<String>,
+    /// Its digest.
+    pub sha256: String,
+}
+
+/// A variable of the environment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A file of the person's that a program may touch.
+#[derive(Clone, Debug, Serialize)]
+pub struct FileAsked {
+    /// `read`, `read_folder`, `replace`, `create`, `change_folder` or `collect`.
+    pub usage: String,
+    /// Whether something of the person's may be other than before afterwards.
+    pub changes: bool,
+    /// Its real place.
+    pub host: String,
+    /// Where the program sees it.
+    pub inside: String,
+}
+
+/// A limit.
+#[derive(Clone, Debug, Serialize)]
+pub struct LimitAsked {
+    /// Its name.
+    pub name: String,
+    /// Its value with its unit, to read.
+    pub value: String,
+    /// `enforced`, `partly` or `not_enforced`.
+    pub enforced: String,
+}
+
+/// One axis of the sandbox.
+#[derive(Clone, Debug, Serialize)]
+pub struct AxisAsked {
+    /// Its name.
+    pub name: String,
+    /// `enforced`, `partly` or `not_enforced`.
+    pub enforced: String,
+    /// By what, and where that ends.
+    pub mechanism: String,
+}
+
+/// What a person answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Run it, once.
+    Once,
+    /// Do not.
+    No,
+}

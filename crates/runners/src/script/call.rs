@@ -1,0 +1,160 @@
+//! What one call names: its argument vector, and the files that it grants by naming them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fumehood_core::call::{Argument, exact_arguments, script_arguments};
+use fumehood_core::code::Coded as _;
+use fumehood_core::manifest::{ParamName, PathAccess};
+use fumehood_core::tool::Failure;
+use fumehood_core::{Call, Shown};
+use fumehood_gate::{FileGrant, FileUse, RunError};
+use fumehood_store::{GrantError, PathRules, ReadGrant, Workspace, WriteGrant};
+
+use super::{OUT_PLACE, Script, Source, WorkspaceAccess};
+
+/// Everything that a call names, looked at and held open.
+pub(super) struct Named {
+    /// What follows the script in its argument vector.
+    pub(super) arguments: Vec<String>,
+    pub(super) wall: Duration,
+    pub(super) workspace: Option<(Workspace, WorkspaceAccess)>,
+    /// Each file once.
+    pub(super) reads: Vec<ReadGrant>,
+    pub(super) writes: Vec<WriteGrant>,
+    /// Where all other files go that are made.
+    pub(super) out: Option<Workspace>,
+}
+
+impl Named {
+    pub(super) fn of(script: &Script, call: &Call) -> Result<Self, RunError> {
+        let (workshop, granted) = (&script.workshop, &script.grants);
+        let timeout_max = workshop.envelope.timeout_max();
+        let arguments = match &script.source {
+            Source::Declared(claim) => {
+                script_arguments(claim.params(), call.invocation().value(), timeout_max)
+            }
+            Source::Undeclared { .. } => exact_arguments(call.invocation().value(), timeout_max),
+        };
+        let arguments = arguments.map_err(|error| RunError::new(Failure::Validation, error.code(), error.to_string()))?;
+        let folder = |path| Workspace::open(path, &workshop.forbidden);
+        let open = |path: &std::path::PathBuf| folder(path).map_err(|error| refused(&error, &path.to_string_lossy()));
+        let workspace = granted.workspace.as_ref();
+        let workspace = workspace.map(|(path, access)| Ok((open(path)?, *access))).transpose()?;
+        let out = granted.out.as_ref().map(open).transpose()?;
+        let rules = PathRules {
+            base: workspace.as_ref().map_or(&granted.base, |(workspace, _)| workspace.path()),
+            beneath: workspace.as_ref().map(|(workspace, _)| workspace),
+            forbidden: &workshop.forbidden,
+            unlocked: &workshop.unlocked,
+        };
+        // What the person types beside the call is the person's own word, wherever it leads.
+        let typed = PathRules { base: &granted.base, beneath: None, ..rules };
+        let mut found = Found::default();
+        for path in &granted.read {
+            found.read(typed.read(path).map_err(|error| refused(&error, path))?);
+        }
+        for path in &granted.write {
+            let grant = match typed.write(path) {
+                Err(GrantError::Missing) => typed.create(path),
+                other => other,
+            };
+            found.writes.push(grant.map_err(|error| refused(&error, path))?);
+        }
+        let vector = arguments.argv.into_iter().map(|argument| found.argument(argument, &rules));
+        let vector = vector.collect::<Result<_, _>>()?;
+        let wall = arguments.timeout.unwrap_or(workshop.envelope.timeout_default());
+        Ok(Self { arguments: vector, wall, workspace, reads: found.reads, writes: found.writes, out })
+    }
+
+    /// Whether the script gets a folder to leave files in.
+    pub(super) fn has_out(&self) -> bool {
+        self.out.is_some() || !self.writes.is_empty()
+    }
+
+    /// The same as a person is shown it, what changes last.
+    pub(super) fn shown(&self) -> Vec<FileGrant> {
+        let grant = |usage, host: &str, inside: &str| FileGrant {
+            usage,
+            host: host.to_owned(),
+            inside: inside.to_owned(),
+        };
+        let reads = self.reads.iter().map(|file| grant(FileUse::Read, file.path(), file.path()));
+        let writes = self.writes.iter().map(|file| {
+            let usage = match file.access() {
+                PathAccess::Create => FileUse::Create,
+                PathAccess::Read | PathAccess::Write => FileUse::Replace,
+            };
+            grant(usage, file.path(), &inside(file))
+        });
+        let folder = self.workspace.iter().map(|(workspace, access)| {
+            let usage = match access {
+                WorkspaceAccess::Read => FileUse::ReadFolder,
+                WorkspaceAccess::Change => FileUse::ChangeFolder,
+            };
+            let path = workspace.identity().resolved();
+            grant(usage, path, path)
+        });
+        let out = self.out.iter().map(|out| grant(FileUse::Collect, out.identity().resolved(), OUT_PLACE));
+        let mut all: Vec<_> = reads.chain(writes).chain(folder).chain(out).collect();
+        all.sort_by_key(|file| file.usage.changes());
+        all
+    }
+}
+
+/// The files that were named so far.
+#[derive(Default)]
+struct Found {
+    reads: Vec<ReadGrant>,
+    seen: BTreeSet<String>,
+    writes: Vec<WriteGrant>,
+}
+
+impl Found {
+    /// A file that is named twice is granted once.
+    fn read(&mut self, grant: ReadGrant) {
+        if self.seen.insert(grant.path().to_owned()) {
+            self.reads.push(grant);
+        }
+    }
+
+    /// An argument as the script gets it: for a path the place where it sees the file.
+    fn argument(&mut self, argument: Argument, rules: &PathRules<'_>) -> Result<String, RunError> {
+        let (param, access, value) = match argument {
+            Argument::Text(text) => return Ok(text),
+            Argument::Path { param, access, value } => (param, access, value),
+        };
+        let wrong = |error: GrantError| refused_argument(&error, &param);
+        match access {
+            PathAccess::Read => {
+                let grant = rules.read(&value).map_err(wrong)?;
+                let place = grant.path().to_owned();
+                self.read(grant);
+                Ok(place)
+            }
+            PathAccess::Write => Ok(self.write(rules.write(&value).map_err(wrong)?)),
+            PathAccess::Create => Ok(self.write(rules.create(&value).map_err(wrong)?)),
+        }
+    }
+
+    fn write(&mut self, grant: WriteGrant) -> String {
+        let place = inside(&grant);
+        self.writes.push(grant);
+        place
+    }
+}
+
+/// Where the script sees a file that it may replace or make.
+fn inside(file: &WriteGrant) -> String {
+    format!("{OUT_PLACE}/{}", file.name())
+}
+
+/// A path that the person typed: the message may show it to them.
+fn refused(error: &GrantError, path: &str) -> RunError {
+    RunError::new(Failure::Path, error.code(), format!("{} {error}", Shown::inline(path)))
+}
+
+/// A path in an argument: the message holds no value of an argument.
+fn refused_argument(error: &GrantError, param: &ParamName) -> RunError {
+    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param} {error}"))
+}

@@ -1,0 +1,235 @@
+//! The run itself: laid out from memory, looked at once more, started, waited for; and what it wrote, applied.
+
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fumehood_core::code::Code;
+use fumehood_core::code::Coded;
+use fumehood_core::receipt::Applied;
+use fumehood_core::tool::{Failure, Tier};
+use fumehood_gate::{Accepted, Attempt, Plan, RawOutput, RunError, Runner};
+use fumehood_sandbox as sandbox;
+use fumehood_store::{
+    Baseline, Changes, Expected, Place, Scratch, Staged, TransactionError, copy_originals,
+};
+
+use super::call::Named;
+use super::confine::{floor, level};
+use super::outcome::{ended, exit, killed, lost, unconfined};
+use super::{OUT_PLACE, PinnedInterpreter, SKILL_PLACE, Script, WorkspaceAccess};
+
+/// A planned call.
+pub(super) struct Ready {
+    script: Script,
+    plan: Plan,
+    named: Named,
+    interpreter: PinnedInterpreter,
+    written: Written,
+}
+
+/// Where a run writes, until what it wrote is applied or thrown away.
+#[derive(Default)]
+struct Written {
+    out: Option<(Scratch, Vec<Expected>)>,
+    workspace: Option<(Scratch, Place, Baseline)>,
+}
+
+impl Ready {
+    pub(super) fn new(script: Script, plan: Plan, named: Named, interpreter: PinnedInterpreter) -> Self {
+        Self { script, plan, named, interpreter, written: Written::default() }
+    }
+}
+
+impl Runner for Ready {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn run(&mut self, attempt: Attempt<'_>) -> RawOutput {
+        let confined = match self.launch() {
+            Ok((confined, staged)) => (confined, staged),
+            Err(error) => return RawOutput::failed(error),
+        };
+        let (confined, staged) = confined;
+        attempt.sandbox_started(self.level());
+        let outcome = confined.wait(&|| attempt.is_cancelled());
+        // Nothing of the run is left that could read it; what cannot be removed now is swept at the next start.
+        let _ = staged.remove();
+        match outcome {
+            Ok(outcome) => {
+                attempt.sandbox_ended(outcome.elapsed, outcome.exit.map(exit), outcome.killed.map(killed));
+                ended(outcome, self.script.fail_on_nonzero_exit)
+            }
+            Err(error) => lost(&error),
+        }
+    }
+
+    fn apply(&mut self, accepted: Accepted<'_>) -> Result<Vec<Applied>, RunError> {
+        let Written { out, workspace } = std::mem::take(&mut self.written);
+        let limits = self.script.workshop.changes;
+        let mut changes = Changes::default();
+        // Held until all is applied: what is applied is read from there.
+        let mut folders = Vec::new();
+        if let Some((scratch, expected)) = out {
+            let rest = self.named.out.as_ref().map(|out| Place::of(out, out.path())).transpose();
+            let rest = rest.map_err(not_applied)?;
+            changes = changes.and(Changes::of_outputs(&scratch, expected, rest.as_ref(), limits).map_err(not_applied)?);
+            folders.push(scratch);
+        }
+        if let Some((scratch, place, baseline)) = workspace {
+            let unlocked = &self.script.workshop.unlocked;
+            let found = Changes::of_overlay(&scratch, &place, &baseline, unlocked, limits);
+            changes = changes.and(found.map_err(not_applied)?);
+            folders.push(scratch);
+        }
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let transactions = &self.script.workshop.transactions;
+        let applied = transactions.apply(changes, accepted.receipt(), &|| accepted.is_cancelled());
+        applied.map_err(not_applied)
+    }
+}
+
+impl Ready {
+    fn level(&self) -> fumehood_core::containment::Level {
+        level(self.script.workshop.sandbox.enforcement().level())
+    }
+
+    /// Everything up to the moment in which the script runs. Whatever is not as it was planned ends it here.
+    fn launch(&mut self) -> Result<(sandbox::Confined, Staged), RunError> {
+        let workshop = &self.script.workshop;
+        let staged = workshop.staging.lay_out(&self.script.skill.snapshot).map_err(|error| host(&error))?;
+        self.written = self.prepare()?;
+        let profile = self.profile(&staged)?;
+        // The last looks: from here on nothing is asked of anybody.
+        let revision = staged.verify().map_err(|error| changed(&error.to_string()))?;
+        if revision != self.script.skill.revision {
+            return Err(changed("the files for the run are not those that were captured"));
+        }
+        let again = workshop.interpreters.resolve(self.script.interpreter())?;
+        if again != self.interpreter {
+            let message = "the interpreter is not the one that was planned with";
+            return Err(RunError::new(Failure::Integrity, Code::InterpreterChanged, message));
+        }
+        if let Some((workspace, _)) = &self.named.workspace {
+            workspace.recheck().map_err(|error| named_host(Failure::Integrity, &error, "the workspace"))?;
+        }
+        let confined = workshop.sandbox.spawn(&profile).map_err(|error| unconfined(&error))?;
+        Ok((confined, staged))
+    }
+
+    /// The folders that the run writes in.
+    fn prepare(&self) -> Result<Written, RunError> {
+        let Named { writes, workspace, .. } = &self.named;
+        let workshop = &self.script.workshop;
+        let mut written = Written::default();
+        if self.named.has_out() {
+            let scratch = workshop.staging.scratch().map_err(|error| host(&error))?;
+            let bytes_max = workshop.changes.bytes_max;
+            copy_originals(writes, &scratch, bytes_max)
+                .map_err(|error| named_host(Failure::Path, &error, "a file that would be replaced"))?;
+            let expected = writes.iter().map(fumehood_store::WriteGrant::expected);
+            written.out = Some((scratch, expected.collect::<Result<_, _>>().map_err(not_applied)?));
+        }
+        if let Some((workspace, WorkspaceAccess::Change)) = workspace {
+            let scratch = workshop.staging.scratch().map_err(|error| host(&error))?;
+            let place = Place::of(workspace, workspace.path()).map_err(not_applied)?;
+            let baseline =
+                Baseline::of(&place, &workshop.unlocked, workshop.changes).map_err(not_applied)?;
+            written.workspace = Some((scratch, place, baseline));
+        }
+        Ok(written)
+    }
+
+    fn profile(&self, staged: &Staged) -> Result<sandbox::Profile, RunError> {
+        let parts = self.script.workshop.envelope.parts();
+        let limits = sandbox::Limits {
+            cpu_seconds: parts.limits.cpu_seconds,
+            memory_bytes_per_process: parts.limits.memory_bytes_per_process,
+            processes: parts.limits.processes,
+            file_bytes: parts.limits.file_bytes,
+            open_files: parts.limits.open_files,
+            temporary_bytes: parts.limits.temporary_bytes,
+            temporary_files: parts.limits.temporary_files,
+        };
+        let output = usize::try_from(parts.output_bytes_max).unwrap_or(usize::MAX);
+        let mut builder = sandbox::Profile::builder(&self.interpreter.program, limits, self.named.wall)
+            .grant(staged.path(), SKILL_PLACE, sandbox::Access::Read)
+            .directory(SKILL_PLACE)
+            .grace(GRACE)
+            .output(output, sandbox::OnExcess::Truncate)
+            .floor(floor(parts.level_floor));
+        if let Some(bytes) = parts.memory_bytes_total {
+            builder = builder.memory_total(bytes);
+        }
+        let command = self.plan.command.as_ref().ok_or_else(|| internal("a script without a command"))?;
+        for argument in command.argv.iter().skip(1) {
+            builder = builder.argument(argument);
+        }
+        for (name, value) in &command.environment {
+            builder = builder.variable(name, value);
+        }
+        for path in &self.interpreter.read_paths {
+            builder = builder.grant(path, path, sandbox::Access::Read);
+        }
+        for file in &self.named.reads {
+            if self.is_in_workspace(file.path()) {
+                continue;
+            }
+            let open = file.as_fd().try_clone_to_owned();
+            let open = open.map_err(|_| internal("a file that is open cannot be opened again"))?;
+            builder = builder.grant_open(open, file.path());
+        }
+        builder = self.folders(builder);
+        builder.build().map_err(|error| {
+            RunError::new(Failure::Path, Code::PathRejected, format!("this cannot be granted: {error}"))
+        })
+    }
+
+    fn folders(&self, mut builder: sandbox::ProfileBuilder) -> sandbox::ProfileBuilder {
+        if let Some((scratch, _)) = &self.written.out {
+            builder = builder.grant(scratch.path(), OUT_PLACE, sandbox::Access::Write);
+        }
+        match (&self.named.workspace, &self.written.workspace) {
+            (Some((workspace, WorkspaceAccess::Read)), _) => {
+                builder.grant(workspace.path(), workspace.path(), sandbox::Access::Read)
+            }
+            (Some((workspace, WorkspaceAccess::Change)), Some((scratch, ..))) => {
+                builder.overlay(workspace.path(), scratch.path(), workspace.path())
+            }
+            _ => builder,
+        }
+    }
+
+    /// Whether the script sees the file in the workspace already.
+    fn is_in_workspace(&self, path: &str) -> bool {
+        let workspace = self.named.workspace.as_ref();
+        workspace.is_some_and(|(workspace, _)| PathBuf::from(path).starts_with(workspace.path()))
+    }
+}
+
+fn host(error: &(impl Coded + std::fmt::Display)) -> RunError {
+    RunError::new(Failure::Host, error.code(), error.to_string())
+}
+
+fn named_host(failure: Failure, error: &(impl Coded + std::fmt::Display), what: &str) -> RunError {
+    RunError::new(failure, error.code(), format!("{what} {error}"))
+}
+
+fn changed(message: &str) -> RunError {
+    RunError::of(Failure::Integrity, Tier::Script, message)
+}
+
+fn internal(message: &str) -> RunError {
+    RunError::new(Failure::Host, Code::Internal, message)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn not_applied(error: TransactionError) -> RunError {
+    RunError::new(Failure::Host, error.code(), error.to_string())
+}
+
+/// Between the polite signal and the other one.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
