@@ -205,6 +205,16 @@ codes! {
     WorkspaceFailed "E_SKILL_WORKSPACE_FAILED" Unavailable true "The files for a run could not be laid out, collected or removed."
     ProcessesLeft "E_PROCESSES_LEFT" Internal false "It could not be shown that no process of a run is left."
 
+    // Files and folders that a call is granted.
+    FolderNotFound "E_FOLDER_NOT_FOUND" Missing false "A folder that a call names is not there, or is no folder."
+    NotAFile "E_NOT_A_FILE" Invalid false "A folder stands where a file is meant."
+    PlaceOutside "E_PLACE_OUTSIDE" Denied false "A path leads out of the workspace, beyond which nothing is granted."
+    PlaceForbidden "E_PLACE_FORBIDDEN" Denied false "A file or folder lies where no script is ever given anything."
+    TargetProtected "E_TARGET_PROTECTED" Denied false "A file is never replaced or made: for a leading dot in its path, an execute bit, another hard link, or since it cannot be written."
+    FileExists "E_FILE_EXISTS" Conflict false "A file that was to be made is there already; it is never replaced."
+    OutputNameClash "E_OUTPUT_NAME_CLASH" Conflict false "Two files of one call would have one name in the output folder."
+    FileChanged "E_FILE_CHANGED" Conflict true "A file or folder is not what it was when it was looked at."
+
     // Requests for approval.
     ConsentFull "E_CONSENT_FULL" TooLarge false "64 requests for approval were made in this run, and no more are taken."
     ConsentUnknown "E_CONSENT_UNKNOWN" Missing false "This run has no such request for approval."
@@ -241,8 +251,8 @@ codes! {
     // Files of a skill.
     PathRejected "E_SKILL_SOURCE_PATH_REJECTED" Invalid false "A path is not a portable relative path inside the skill."
     PathCollision "E_PATH_COLLISION" Conflict false "Two paths of one bundle are the same file on some systems."
-    FileNotFound "E_FILE_NOT_FOUND" Missing false "The skill has no such file."
-    FileUnreadable "E_FILE_UNREADABLE" Unavailable true "The operating system refused to read a file of the skill."
+    FileNotFound "E_FILE_NOT_FOUND" Missing false "There is no such file."
+    FileUnreadable "E_FILE_UNREADABLE" Unavailable true "The operating system refused to read a file."
     FileTooLarge "E_FILE_TOO_LARGE" TooLarge false "A file is larger than the limit for what was asked."
     RangeInvalid "E_RANGE_INVALID" Invalid false "The byte range lies outside the file or is turned round."
     LinkEscapes "E_LINK_ESCAPES" Denied false "A link leads out of the skill, in a circle or to nothing; it was not followed."

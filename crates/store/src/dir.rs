@@ -55,13 +55,13 @@ pub struct Identity {
     inode: u64,
 }
 
-/// What two looks at one file must agree on for it to be unchanged.
+/// What two looks at one file must agree on for it to be unchanged: which file it is, its size, and when it last changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub struct Stat {
     pub(crate) identity: Identity,
     pub(crate) size: u64,
     /// Change time in seconds and nanoseconds: a write moves it even if the writer sets the other times back.
-    changed: (i64, u64),
+    pub(crate) changed: (i64, u64),
 }
 
 /// Who may change a file or folder.
@@ -96,7 +96,8 @@ impl Dir {
         Ok(Self::of(rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
-    fn of(fd: OwnedFd) -> Self {
+    /// The directory of a handle that was opened elsewhere.
+    pub(crate) fn of(fd: OwnedFd) -> Self {
         Self { fd, was_listed: Mutex::new(false), identity: OnceLock::new() }
     }
 
@@ -134,18 +135,7 @@ impl Dir {
     }
 
     fn open_beneath(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, OpenError> {
-        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        for _ in 0..RESOLVE_TRIES_MAX {
-            match rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), beneath) {
-                // Something was renamed, anywhere, while the kernel walked a `..`: it asks to be asked again.
-                Err(Errno::AGAIN) => {}
-                Err(Errno::XDEV | Errno::LOOP) => return Err(OpenError::Escapes),
-                // A path through a file, as if that were a folder, leads to nothing.
-                Err(Errno::NOTDIR) => return Err(OpenError::Missing),
-                other => return other.map_err(OpenError::from),
-            }
-        }
-        Err(OpenError::System(Errno::AGAIN))
+        open_resolving(self, path, flags, ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS)
     }
 
     /// The names in this directory in byte order, at most `entries_max`; the flag says whether there are more.
@@ -219,6 +209,26 @@ impl Dir {
     }
 }
 
+/// Opens a path that is resolved by the kernel under these rules.
+pub(crate) fn open_resolving(
+    at: impl AsFd,
+    path: &[u8],
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, OpenError> {
+    for _ in 0..RESOLVE_TRIES_MAX {
+        match rustix::fs::openat2(&at, path, flags, Mode::empty(), resolve) {
+            // Something was renamed, anywhere, while the kernel walked a `..`: it asks to be asked again.
+            Err(Errno::AGAIN) => {}
+            Err(Errno::XDEV | Errno::LOOP) => return Err(OpenError::Escapes),
+            // A path through a file, as if that were a folder, leads to nothing.
+            Err(Errno::NOTDIR) => return Err(OpenError::Missing),
+            other => return other.map_err(OpenError::from),
+        }
+    }
+    Err(OpenError::System(Errno::AGAIN))
+}
+
 /// What a link inside a tree leads to.
 #[derive(Debug)]
 pub(crate) enum Resolved {
@@ -227,7 +237,8 @@ pub(crate) enum Resolved {
 }
 
 impl File {
-    fn checked(fd: OwnedFd) -> Result<Self, OpenError> {
+    /// The file of a handle that was opened without waiting, if it is a regular one.
+    pub(crate) fn checked(fd: OwnedFd) -> Result<Self, OpenError> {
         let stat = rustix::fs::fstat(&fd)?;
         match Kind::from(FileType::from_raw_mode(stat.st_mode)) {
             Kind::File => Ok(Self { stat: Stat::of(&stat), fd }),
@@ -238,6 +249,11 @@ impl File {
     /// What the file is now.
     pub(crate) fn stat_again(&self) -> Result<Stat, Errno> {
         Ok(Stat::of(&rustix::fs::fstat(&self.fd)?))
+    }
+
+    /// How many names the file has.
+    pub(crate) fn links(&self) -> Result<u64, Errno> {
+        Ok(rustix::fs::fstat(&self.fd)?.st_nlink)
     }
 
     /// Who may change the file.
@@ -301,7 +317,7 @@ impl AsFd for File {
 }
 
 impl Stat {
-    fn of(stat: &rustix::fs::Stat) -> Self {
+    pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         Self {
             identity: Identity { device: stat.st_dev, inode: stat.st_ino },
             size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -318,6 +334,24 @@ impl Rights {
     /// Whether nobody but root can change it.
     pub(crate) fn is_roots_alone(self) -> bool {
         self.owner == 0 && self.mode & 0o022 == 0
+    }
+}
+
+impl Identity {
+    /// The file system, as the system numbers it until the next start.
+    pub fn device(self) -> u64 {
+        self.device
+    }
+
+    /// The file in it.
+    pub fn inode(self) -> u64 {
+        self.inode
+    }
+}
+
+impl From<File> for OwnedFd {
+    fn from(file: File) -> Self {
+        file.fd
     }
 }
 
@@ -351,9 +385,12 @@ impl From<Errno> for OpenError {
     }
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// `NONBLOCK` so that a FIFO put in place after the listing cannot hold us; `NOCTTY` for a terminal likewise.
-const FILE: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+/// How a directory is opened.
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// How a file is opened: `NONBLOCK` so that a FIFO put in place after the listing cannot hold us; `NOCTTY` for a terminal
+/// likewise.
+pub(crate) const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 const DIRECTORY_BUFFER_BYTES: usize = 16 << 10;
 const COMPARED_BYTES: usize = 16 << 10;
 

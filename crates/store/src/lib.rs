@@ -13,18 +13,24 @@ compile_error!(
 mod artifact;
 mod capture;
 mod catalog;
+mod clear;
 mod dir;
 mod disk;
 mod folder;
+mod forbidden;
+mod grant;
 mod home;
 mod interpreter;
 mod journal;
 mod list;
 mod own;
+mod place;
 mod settings;
 mod source;
+mod stage;
 mod trust;
 mod walk;
+mod workspace;
 
 pub use artifact::{
     Artifact, ArtifactError, ArtifactId, ArtifactInfo, Artifacts, Asker, Bounds, Case, Cut, Found, FoundLine,
@@ -32,13 +38,17 @@ pub use artifact::{
 };
 pub use capture::{CaptureError, Snapshot, SnapshotFile};
 pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note};
-pub use dir::Identity;
+pub use dir::{Identity, Stat as FileIdentity};
 pub use disk::DiskFolder;
 pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, SkillMd};
+pub use forbidden::{Forbidden, ForbiddenKind, RESERVED};
+pub use grant::{FileTarget, GrantError, PathRules, ReadGrant, WriteGrant, copy_originals};
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
 pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
 pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
 pub use source::{Source, SourceKind, SourceStatus};
+pub use stage::{Scratch, StageError, Staged, Staging};
 pub use trust::{TrustError, TrustedProjects};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
+pub use workspace::Workspace;

@@ -51,10 +51,24 @@ impl OwnDir {
         Ok(Self { dir })
     }
 
+    /// The folder as a handle to look around in.
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
     /// Makes a file that was not there, for reading and writing.
     pub(crate) fn make_file(&self, name: &str) -> Result<OwnedFd, Errno> {
+        self.make_file_of_mode(name, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// Makes a file and writes it whole; nobody but root can write to it again.
+    pub(crate) fn write_read_only_file(&self, name: &str, bytes: &[u8]) -> Result<(), Errno> {
+        write_at(self.make_file_of_mode(name, Mode::RUSR)?.as_fd(), bytes, 0)
+    }
+
+    fn make_file_of_mode(&self, name: &str, mode: Mode) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)
+        rustix::fs::openat(&self.dir, name, flags, mode)
     }
 
     /// Makes a file and writes it whole.
@@ -85,6 +99,15 @@ impl OwnDir {
                 Err(Errno::INTR) => {}
                 locked => return locked.map(|()| file),
             }
+        }
+    }
+
+    /// Takes this lock if nobody else holds it; `None` if somebody does.
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<OwnedFd>, Errno> {
+        let file = self.open_or_make_file(name)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            locked => locked.map(|()| Some(file)),
         }
     }
 

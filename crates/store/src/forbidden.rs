@@ -1,0 +1,215 @@
+//! Places that no script is ever given.
+
+use std::path::{Path, PathBuf};
+
+use crate::home::Home;
+
+/// The places that are never granted, as the host knows them. Paths are compared by component.
+///
+/// `/` and [`RESERVED`] are always among them, and so are the state and the config folder.
+#[derive(Clone, Debug)]
+pub struct Forbidden {
+    /// Absolute, each behind all links and, where that differs, as it was given.
+    places: Vec<(ForbiddenKind, PathBuf)>,
+}
+
+/// Why a place is never granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ForbiddenKind {
+    /// `/`.
+    Root,
+    /// The home folder itself; what is in it may be granted.
+    Home,
+    /// A place that the sandbox makes for itself: one of [`RESERVED`].
+    Reserved,
+    /// The state folder.
+    State,
+    /// The config folder.
+    Config,
+    /// A folder that skills are read from.
+    Source,
+    /// What an interpreter and its libraries are in.
+    Interpreter,
+    /// The program fumehood itself.
+    Program,
+}
+
+/// Places that the sandbox makes for itself. What lies below `/tmp` may be granted all the same, `/tmp` may not.
+pub const RESERVED: [&str; 11] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc", "/dev", "/proc", TEMPORARY, "/sys"];
+const TEMPORARY: &str = "/tmp";
+
+impl Forbidden {
+    /// The state and the config folder, and what is always forbidden.
+    pub fn of(home: &Home) -> Self {
+        Self { places: Vec::new() }
+            .with(ForbiddenKind::State, &home.state)
+            .with(ForbiddenKind::Config, &home.config)
+    }
+
+    /// One more place. It need not exist yet; links that lead to it are followed now.
+    #[must_use]
+    pub fn with(mut self, kind: ForbiddenKind, path: &Path) -> Self {
+        let given = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        let resolved = resolved(&given);
+        if resolved != given {
+            self.places.push((kind, given));
+        }
+        self.places.push((kind, resolved));
+        self
+    }
+
+    /// Why a folder is no workspace: it is, contains or lies inside one of the places. The home folder may contain it.
+    pub(crate) fn against_workspace(&self, folder: &Path) -> Option<ForbiddenKind> {
+        let reserved = |place: &&str| {
+            let place = Path::new(place);
+            place.starts_with(folder) || (folder.starts_with(place) && place != Path::new(TEMPORARY))
+        };
+        let listed = self.places.iter().find(|(kind, place)| {
+            place.starts_with(folder) || (*kind != ForbiddenKind::Home && folder.starts_with(place))
+        });
+        match () {
+            () if folder.parent().is_none() => Some(ForbiddenKind::Root),
+            () if RESERVED.iter().any(|place| reserved(&place)) => Some(ForbiddenKind::Reserved),
+            () => listed.map(|(kind, _)| *kind),
+        }
+    }
+
+    /// Why a file is never read for a script. What programs are made of is no secret.
+    pub(crate) fn against_reading(&self, file: &Path) -> Option<ForbiddenKind> {
+        self.against_file(file, |kind| matches!(kind, ForbiddenKind::State | ForbiddenKind::Config))
+    }
+
+    /// Why a file is never replaced or made for a script.
+    pub(crate) fn against_writing(&self, file: &Path) -> Option<ForbiddenKind> {
+        let any = self.against_file(file, |kind| kind != ForbiddenKind::Home);
+        // A file made where a folder of ours is yet to be would be in its way.
+        any.or_else(|| self.places.iter().find(|(_, place)| place.starts_with(file)).map(|(kind, _)| *kind))
+    }
+
+    fn against_file(&self, file: &Path, counts: impl Fn(ForbiddenKind) -> bool) -> Option<ForbiddenKind> {
+        let is_reserved = |place: &&str| *place != TEMPORARY && file.starts_with(place);
+        if RESERVED.iter().any(|place| is_reserved(&place)) {
+            return Some(ForbiddenKind::Reserved);
+        }
+        let is_in = |(kind, place): &&(ForbiddenKind, PathBuf)| counts(*kind) && file.starts_with(place);
+        self.places.iter().find(is_in).map(|(kind, _)| *kind)
+    }
+}
+
+impl ForbiddenKind {
+    /// What the place is, to stand after "this".
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Root => "is the root of all files",
+            Self::Home => "is or holds the home folder",
+            Self::Reserved => "is or holds or lies in a place of the sandbox's own",
+            Self::State => "is or holds or lies in fumehood's state folder",
+            Self::Config => "is or holds or lies in fumehood's config folder",
+            Self::Source => "is or holds or lies in a folder that skills are read from",
+            Self::Interpreter => "is or holds or lies in an interpreter's folder",
+            Self::Program => "is or holds fumehood itself",
+        }
+    }
+}
+
+/// The path behind all links, as far as there is anything.
+fn resolved(path: &Path) -> PathBuf {
+    for there in path.ancestors() {
+        if let Ok(real) = std::fs::canonicalize(there) {
+            return path.strip_prefix(there).map_or(real.clone(), |rest| {
+                if rest.as_os_str().is_empty() { real } else { real.join(rest) }
+            });
+        }
+    }
+    path.to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ForbiddenKind::{Config, Home as HomeFolder, Interpreter, Program, Reserved, Root, Source, State};
+    use fumehood_testkit::Scratch;
+
+    fn forbidden() -> Forbidden {
+        let home =
+            Home { state: "/home/u/.local/share/fumehood".into(), config: "/home/u/.config/fumehood".into() };
+        Forbidden::of(&home)
+            .with(HomeFolder, Path::new("/home/u"))
+            .with(Source, Path::new("/home/u/skills"))
+            .with(Interpreter, Path::new("/opt/python"))
+            .with(Program, Path::new("/opt/bin/fumehood"))
+    }
+
+    #[test]
+    fn a_workspace_touches_none_of_the_places() {
+        let cases = [
+            ("/", Some(Root)),
+            ("/home/u", Some(State)),
+            ("/home", Some(State)),
+            ("/tmp", Some(Reserved)),
+            ("/tmp/work", None),
+            ("/etc", Some(Reserved)),
+            ("/usr/share/doc", Some(Reserved)),
+            ("/proc/1", Some(Reserved)),
+            ("/dev/shm", Some(Reserved)),
+            ("/home/u/.local", Some(State)),
+            ("/home/u/.local/share/fumehood", Some(State)),
+            ("/home/u/.local/share/fumehood/staging", Some(State)),
+            ("/home/u/.local/share/fumehood2", None),
+            ("/home/u/.config", Some(Config)),
+            ("/home/u/skills/a", Some(Source)),
+            ("/home/u/skillset", None),
+            ("/opt", Some(Interpreter)),
+            ("/opt/python/lib", Some(Interpreter)),
+            ("/opt/bin", Some(Program)),
+            ("/home/u/project", None),
+            ("/srv", None),
+        ];
+        for (path, kind) in cases {
+            assert_eq!(forbidden().against_workspace(Path::new(path)), kind, "{path}");
+        }
+        let elsewhere = Forbidden::of(&Home { state: "/s".into(), config: "/s".into() });
+        let elsewhere = elsewhere.with(HomeFolder, Path::new("/home/u"));
+        assert_eq!(elsewhere.against_workspace(Path::new("/home/u")), Some(HomeFolder));
+        assert_eq!(elsewhere.against_workspace(Path::new("/home")), Some(HomeFolder));
+        assert_eq!(elsewhere.against_workspace(Path::new("/home/u/a")), None);
+    }
+
+    #[test]
+    fn a_file_is_kept_out_of_the_places() {
+        let cases = [
+            ("/home/u/a", None, None),
+            ("/home/u/.config/fumehood/policy.toml", Some(Config), Some(Config)),
+            ("/home/u/.local/share/fumehood/journal", Some(State), Some(State)),
+            ("/home/u/.config/fumehood", Some(Config), Some(Config)),
+            ("/home/u/.config", None, Some(Config)),
+            ("/home/u/skills/a/SKILL.md", None, Some(Source)),
+            ("/opt/python/lib/a.py", None, Some(Interpreter)),
+            ("/opt/bin/fumehood", None, Some(Program)),
+            ("/opt/bin/other", None, None),
+            ("/proc/self/mem", Some(Reserved), Some(Reserved)),
+            ("/etc/hosts", Some(Reserved), Some(Reserved)),
+            ("/tmp/a", None, None),
+        ];
+        for (path, reading, writing) in cases {
+            let path = Path::new(path);
+            let both = (forbidden().against_reading(path), forbidden().against_writing(path));
+            assert_eq!(both, (reading, writing), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_place_counts_behind_its_links_and_as_it_was_given() {
+        let scratch = Scratch::new();
+        scratch.folder("real");
+        let link = scratch.link("given/state", scratch.at("real"));
+        let home = Home { state: link.join("not/yet"), config: scratch.at("config") };
+        let forbidden = Forbidden::of(&home);
+        for path in ["real", "real/not/yet/a", "given", "given/state/not"] {
+            assert_eq!(forbidden.against_workspace(&scratch.at(path)), Some(State), "{path}");
+        }
+        assert_eq!(forbidden.against_workspace(&scratch.at("other")), None);
+    }
+}
