@@ -205,6 +205,11 @@ codes! {
     WorkspaceFailed "E_SKILL_WORKSPACE_FAILED" Unavailable true "The files for a run could not be laid out, collected or removed."
     ProcessesLeft "E_PROCESSES_LEFT" Internal false "It could not be shown that no process of a run is left."
 
+    // Interpreters.
+    InterpreterUnknown "E_INTERPRETER_UNKNOWN" Missing false "There is no interpreter by that key: nobody configured one, or nothing is at its path."
+    InterpreterRefused "E_INTERPRETER_REFUSED" Denied false "What is at an interpreter's path could have been put there or changed by others, or is no program."
+    InterpreterChanged "E_INTERPRETER_CHANGED" Conflict false "An interpreter is another file, or has other bytes, than when it was pinned; `fumehood interpreters repin` takes the new one."
+
     // Requests for approval.
     ConsentFull "E_CONSENT_FULL" TooLarge false "64 requests for approval were made in this run, and no more are taken."
     ConsentUnknown "E_CONSENT_UNKNOWN" Missing false "This run has no such request for approval."
