@@ -21,6 +21,7 @@ mod interpreter;
 mod journal;
 mod list;
 mod own;
+mod pins;
 mod settings;
 mod source;
 mod trust;
@@ -38,7 +39,14 @@ pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, 
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
 pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
-pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
+pub use pins::{
+    FoundInterpreter, InterpreterChange, Pin, PinError, PinnedInterpreter, Pins, Resolution,
+    VERSION_CHARS_MAX,
+};
+pub use settings::{
+    Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay, OverlayError, OverlayParts,
+    OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting, overlays_to_toml,
+};
 pub use source::{Source, SourceKind, SourceStatus};
 pub use trust::{TrustError, TrustedProjects};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
