@@ -215,6 +215,11 @@ codes! {
     OutputNameClash "E_OUTPUT_NAME_CLASH" Conflict false "Two files of one call would have one name in the output folder."
     FileChanged "E_FILE_CHANGED" Conflict true "A file or folder is not what it was when it was looked at."
 
+    // Interpreters.
+    InterpreterUnknown "E_INTERPRETER_UNKNOWN" Missing false "There is no interpreter by that key: nobody configured one, or nothing is at its path."
+    InterpreterRefused "E_INTERPRETER_REFUSED" Denied false "What is at an interpreter's path could have been put there or changed by others, or is no program."
+    InterpreterChanged "E_INTERPRETER_CHANGED" Conflict false "An interpreter is another file, or has other bytes, than when it was pinned; `fumehood interpreters repin` takes the new one."
+
     // Requests for approval.
     ConsentFull "E_CONSENT_FULL" TooLarge false "64 requests for approval were made in this run, and no more are taken."
     ConsentUnknown "E_CONSENT_UNKNOWN" Missing false "This run has no such request for approval."

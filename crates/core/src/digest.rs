@@ -9,7 +9,8 @@ use crate::path::RelPath;
 
 /// A SHA-256 digest. `Display` prints 64 lower-case hex digits.
 ///
-/// Every value was computed here: none is read from a text or from stored bytes. One that is stored is compared as text.
+/// Every value was computed here, now or, for [`Sha256::of_record`], when fumehood wrote it down. None is taken from anybody
+/// else's text; one that is compared with such is compared as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256([u8; 32]);
 
@@ -57,6 +58,22 @@ impl Sha256 {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
+    /// The digest that fumehood computed earlier and wrote down in its own private state: 64 lower-case hex digits.
+    ///
+    /// It proves nothing about any bytes. So a rule over all sources lets only the store call this, which reads such a
+    /// record and can say why what was hashed then has not changed since.
+    pub fn of_record(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        let digits = text.as_bytes();
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = hex(pair[0])? << 4 | hex(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -99,6 +116,14 @@ impl VerifiedRevision {
     /// The revision, to show and to compare.
     pub fn revision(self) -> Revision {
         self.0
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
     }
 }
 
@@ -164,6 +189,16 @@ mod tests {
         pieces.update(b"a");
         pieces.update(b"bc");
         assert_eq!(pieces.finish(), Sha256::of(b"abc"));
+    }
+
+    #[test]
+    fn a_record_is_the_digest_that_was_written_down() {
+        let digest = Sha256::of(b"abc");
+        let text = digest.to_string();
+        assert_eq!(Sha256::of_record(&text), Some(digest));
+        for other in ["", &text[1..], &text.to_uppercase(), &format!("{text}0"), &text.replace('a', "g")] {
+            assert_eq!(Sha256::of_record(other), None, "{other}");
+        }
     }
 
     // The framing is a promise: this value was computed by an independent program (docs/decisions/0001).

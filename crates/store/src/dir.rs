@@ -355,6 +355,14 @@ impl From<File> for OwnedFd {
     }
 }
 
+/// Text by which two can be compared: identity, size and change time.
+impl std::fmt::Display for Stat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { identity, size, changed: (seconds, nanoseconds) } = self;
+        write!(f, "{identity} {size} {seconds}.{nanoseconds:09}")
+    }
+}
+
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.device, self.inode)

@@ -5,13 +5,13 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use fumehood_core::Sha256;
 use fumehood_core::digest::Hasher;
 use fumehood_core::limits::INTERPRETER_BYTES_MAX;
+use fumehood_core::{Code, Coded, Sha256};
 
-use crate::dir::{Dir, File, Kind, OpenError, Rights};
+use crate::dir::{Dir, File, Kind, OpenError, Rights, Stat};
 
-/// An interpreter that only root could have put in place or changed.
+/// An interpreter that only root, or the caller where the deployer chose the place, could have put in place or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreter {
     /// The path it is run by.
@@ -22,7 +22,7 @@ pub struct Interpreter {
     pub sha256: Sha256,
 }
 
-/// Why what stands at a candidate's path is not used.
+/// Why what stands at a candidate's path is not used. Its code is `E_INTERPRETER_REFUSED`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterpreterError {
     /// The path.
@@ -35,6 +35,59 @@ pub struct InterpreterError {
     pub reason: &'static str,
 }
 
+/// Who may own the folders on the way and the file. Nobody else may be able to write any of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owners {
+    /// Root.
+    Root,
+    /// Root, or whoever runs fumehood.
+    RootOrCaller,
+}
+
+/// The program that a candidate leads to, open, and in the right hands.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) candidate: PathBuf,
+    /// Links resolved.
+    pub(crate) path: PathBuf,
+    /// Whether nobody but root can change it or what leads to it.
+    pub(crate) is_roots_alone: bool,
+    file: File,
+}
+
+impl Program {
+    /// The program at the first of these absolute paths, below `root`, which stands for `/`, at which there is anything;
+    /// `None` if there is none.
+    pub(crate) fn find<P: AsRef<Path>>(
+        root: &Path,
+        candidates: &[P],
+        owners: Owners,
+    ) -> Result<Option<Self>, InterpreterError> {
+        let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
+        let is_there = |path: &&Path| match below(path).symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        };
+        let Some(candidate) = candidates.iter().map(AsRef::as_ref).find(is_there) else { return Ok(None) };
+        at(root, candidate, owners).map(Some)
+    }
+
+    /// What the file was when it was opened.
+    pub(crate) fn stat(&self) -> Stat {
+        self.file.stat
+    }
+
+    /// The digest of the whole file, at most 512 MiB.
+    pub(crate) fn sha256(&self) -> Result<Sha256, InterpreterError> {
+        digest(&self.file, INTERPRETER_BYTES_MAX).map_err(|reason| InterpreterError {
+            candidate: self.candidate.clone(),
+            path: Some(self.path.clone()),
+            place: self.path.clone(),
+            reason,
+        })
+    }
+}
+
 impl Interpreter {
     /// The interpreter at the first of these absolute paths at which there is anything; `None` if there is none.
     ///
@@ -44,18 +97,15 @@ impl Interpreter {
     /// # Errors
     /// [`InterpreterError`] for what is there and must not be used.
     pub fn find(candidates: &[&str]) -> Result<Option<Self>, InterpreterError> {
-        let is_there = |path: &&Path| match path.symlink_metadata() {
-            Ok(_) => true,
-            Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
-        };
-        let Some(candidate) = candidates.iter().map(Path::new).find(is_there) else { return Ok(None) };
-        at(Path::new("/"), candidate).map(Some)
+        let Some(program) = Program::find(Path::new("/"), candidates, Owners::Root)? else { return Ok(None) };
+        let sha256 = program.sha256()?;
+        Ok(Some(Self { candidate: program.candidate, path: program.path, sha256 }))
     }
 }
 
-/// The interpreter at a path below `root`, which stands for `/`.
-fn at(root: &Path, candidate: &Path) -> Result<Interpreter, InterpreterError> {
-    let mut way = Way { root, folders: Vec::new(), objection: None };
+/// The program at a path below `root`, which stands for `/`.
+fn at(root: &Path, candidate: &Path, owners: Owners) -> Result<Program, InterpreterError> {
+    let mut way = Way { root, owners, folders: Vec::new(), is_roots_alone: true, objection: None };
     let end = way.walk(candidate);
     let refused = |path: Option<PathBuf>, (place, reason): Objection| InterpreterError {
         candidate: candidate.to_path_buf(),
@@ -70,12 +120,12 @@ fn at(root: &Path, candidate: &Path) -> Result<Interpreter, InterpreterError> {
         return Err(refused(objection));
     }
     let rights = file.rights().map_err(|_| here("cannot be read"))?;
-    check(rights).map_err(here)?;
+    check(rights, owners).map_err(here)?;
     if rights.mode & 0o111 == 0 {
         return Err(here("is no program: nobody may execute it"));
     }
-    let sha256 = digest(&file, INTERPRETER_BYTES_MAX).map_err(here)?;
-    Ok(Interpreter { candidate: candidate.to_path_buf(), path, sha256 })
+    let is_roots_alone = way.is_roots_alone && rights.is_roots_alone();
+    Ok(Program { candidate: candidate.to_path_buf(), path, is_roots_alone, file })
 }
 
 /// A place and what is wrong with it.
@@ -84,8 +134,11 @@ type Objection = (PathBuf, &'static str);
 /// The folders that are being gone through, from the root down.
 struct Way<'r> {
     root: &'r Path,
+    owners: Owners,
     folders: Vec<(Vec<u8>, Dir)>,
-    /// The first folder that somebody else than root can change. Following goes on, to tell where it leads.
+    /// Whether nobody but root can change any folder so far.
+    is_roots_alone: bool,
+    /// The first folder that somebody can change who must not. Following goes on, to tell where it leads.
     objection: Option<Objection>,
 }
 
@@ -136,7 +189,8 @@ impl Way<'_> {
         let failed = |error| (path.clone(), reason(error));
         let dir = opened.map_err(failed)?;
         let rights = dir.rights().map_err(|errno| failed(OpenError::System(errno)))?;
-        if let (Err(reason), None) = (check(rights), &self.objection) {
+        self.is_roots_alone &= rights.is_roots_alone();
+        if let (Err(reason), None) = (check(rights, self.owners), &self.objection) {
             self.objection = Some((path, reason));
         }
         self.folders.push((name, dir));
@@ -164,11 +218,15 @@ fn reversed(path: &Path) -> Vec<Vec<u8>> {
     names.filter(|name| !name.is_empty() && *name != b".").rev().map(<[u8]>::to_vec).collect()
 }
 
-fn check(rights: Rights) -> Result<(), &'static str> {
-    match rights {
-        rights if rights.is_roots_alone() => Ok(()),
-        Rights { owner: 0, .. } => Err("can be written by others than root"),
-        _ => Err("does not belong to root"),
+fn check(rights: Rights, owners: Owners) -> Result<(), &'static str> {
+    let caller = rustix::process::geteuid().as_raw();
+    let is_owner_allowed = rights.owner == 0 || (owners == Owners::RootOrCaller && rights.owner == caller);
+    match (owners, is_owner_allowed, rights.mode & 0o022) {
+        (_, true, 0) => Ok(()),
+        (Owners::Root, true, _) => Err("can be written by others than root"),
+        (Owners::Root, false, _) => Err("does not belong to root"),
+        (Owners::RootOrCaller, true, _) => Err("can be written by others than root and you"),
+        (Owners::RootOrCaller, false, _) => Err("belongs neither to root nor to you"),
     }
 }
 
@@ -204,6 +262,12 @@ fn digest(file: &File, bytes_max: u64) -> Result<Sha256, &'static str> {
 /// As many as the kernel follows in one path.
 const LINKS_MAX: usize = 40;
 const PIECE_BYTES: usize = 1 << 20;
+
+impl Coded for InterpreterError {
+    fn code(&self) -> Code {
+        Code::InterpreterRefused
+    }
+}
 
 impl fmt::Display for InterpreterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

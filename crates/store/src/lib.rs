@@ -24,6 +24,7 @@ mod interpreter;
 mod journal;
 mod list;
 mod own;
+mod pins;
 mod place;
 mod settings;
 mod source;
@@ -46,7 +47,14 @@ pub use grant::{FileTarget, GrantError, PathRules, ReadGrant, WriteGrant, copy_o
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
 pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
-pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
+pub use pins::{
+    FoundInterpreter, InterpreterChange, Pin, PinError, PinnedInterpreter, Pins, Resolution,
+    VERSION_CHARS_MAX,
+};
+pub use settings::{
+    Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay, OverlayError, OverlayParts,
+    OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting, overlays_to_toml,
+};
 pub use source::{Source, SourceKind, SourceStatus};
 pub use stage::{Scratch, StageError, Staged, Staging};
 pub use trust::{TrustError, TrustedProjects};

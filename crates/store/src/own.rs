@@ -116,6 +116,19 @@ impl OwnDir {
         rustix::fs::renameat_with(&self.dir, name, &to.dir, new_name, RenameFlags::NOREPLACE)
     }
 
+    /// Writes a file whole in place of what is there: readers see the old bytes or the new ones, also after a crash. The
+    /// caller holds the lock by which writers of this file take turns.
+    pub(crate) fn replace_file(&self, name: &str, bytes: &[u8]) -> Result<(), Errno> {
+        let new = format!("{name}.new");
+        // Whatever a crash left there is removed, not written into: it could be a link or open to others.
+        self.remove_file(&new)?;
+        let file = self.make_file(&new)?;
+        write_at(file.as_fd(), bytes, 0)?;
+        rustix::fs::fsync(&file)?;
+        self.replace(&new, name)?;
+        rustix::fs::fsync(&self.dir)
+    }
+
     /// Puts a file in place of another of this folder.
     pub(crate) fn replace(&self, name: &str, new_name: &str) -> Result<(), Errno> {
         rustix::fs::renameat(&self.dir, name, &self.dir, new_name)

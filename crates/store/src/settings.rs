@@ -1,21 +1,46 @@
 //! `fumehood.toml`: what the deployer says. Strict; an unknown key is an error, since a typo must not loosen anything.
 
+mod environment;
+mod file;
+mod interpreters;
+mod overlay;
+mod tables;
+
+use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use fumehood_core::{Code, Coded, Shown};
-use rustix::fs::OFlags;
-use serde::Deserialize;
+use fumehood_core::manifest::InterpreterKey;
+use fumehood_core::{Code, Coded, Envelope, Shown, SkillName};
 
+use crate::artifact::Artifacts;
 use crate::home::{Home, Surroundings};
 
-/// The settings of one person.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub use environment::Environment;
+pub use interpreters::{InterpreterChoice, InterpreterSetting};
+pub use overlay::{OVERLAYS_MAX, Overlay, OverlayError, OverlayParts, OverlayScript, overlays_to_toml};
+
+/// The settings of one person. `docs/configuration.md` has every key with its unit, default and ceiling.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Sources, in the order that decides which of two skills of one name comes first.
     pub sources: Vec<SourceSetting>,
+    /// The most that a script may get: `[envelope]`, or [`Envelope::of_a_person`] without that table.
+    pub envelope: Envelope,
+    /// What the deployer says about interpreters, each key once: `[interpreters.KEY]`.
+    pub interpreters: Vec<InterpreterSetting>,
+    /// The whole environment of a script: `[environment]` over the defaults.
+    pub environment: Environment,
+    /// Whether a flag of the command line may approve an exact revision: `approve.revision_flag`.
+    pub approve_by_revision_flag: bool,
+    /// Whether another exit code than zero is a failure: `scripts.fail_on_nonzero_exit` (EXE-56).
+    pub fail_on_nonzero_exit: bool,
+    /// Bytes that all artifacts may take: `artifacts.artifact_store_bytes_max`.
+    pub artifact_store_bytes_max: u64,
+    /// Protected names that a script may change in a workspace that it may write: `workspace.unlocked`.
+    pub unlocked: BTreeSet<String>,
+    /// What is declared for skills of others: `[[overlay]]`, at most one for each source and skill.
+    pub overlays: Vec<Overlay>,
 }
 
 /// One configured folder of skills.
@@ -38,146 +63,92 @@ pub struct SettingsError {
     pub code: Code,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    sources: Vec<SourceTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SourceTable {
-    name: String,
-    path: String,
+impl Default for Settings {
+    /// What holds without a `fumehood.toml`.
+    fn default() -> Self {
+        Self {
+            sources: Vec::new(),
+            envelope: Envelope::of_a_person(),
+            interpreters: Vec::new(),
+            environment: Environment::default(),
+            approve_by_revision_flag: false,
+            fail_on_nonzero_exit: true,
+            artifact_store_bytes_max: Artifacts::BYTES_MAX_DEFAULT,
+            unlocked: BTreeSet::new(),
+            overlays: Vec::new(),
+        }
+    }
 }
 
 impl Settings {
     /// Reads `fumehood.toml`; a missing file is the default.
     ///
-    /// Limits: 256 KiB, 64 sources, labels of 1 to 32 characters of `a-z0-9-`.
+    /// Limits: 256 KiB; what else there are is beside each key in `docs/configuration.md`. Out of range is refused, never
+    /// moved to the edge.
     ///
     /// # Errors
     /// [`SettingsError`]. Bad settings stop everything; there is no part of them that is used.
     pub fn read(home: &Home, surroundings: &Surroundings) -> Result<Self, SettingsError> {
         let path = home.config.join(FILE_NAME);
-        let invalid =
-            |message: String| SettingsError { path: path.clone(), message, code: Code::ConfigInvalid };
-        let text = match open(home, &path)? {
-            Some(file) => read_private(&file, &path)?,
+        let text = match file::open(home, &path)? {
+            Some(file) => file::read_private(&file, &path)?,
             None => return Ok(Self::default()),
         };
-        let file: File = toml::from_str(&text)
-            .map_err(|error| invalid(Shown::block(error.to_string().trim_end()).to_string()))?;
-        if file.sources.len() > SOURCES_MAX {
-            return Err(invalid(format!("more than {SOURCES_MAX} sources")));
-        }
-        let mut sources: Vec<SourceSetting> = Vec::new();
-        for table in file.sources {
-            check_label(&table.name).map_err(&invalid)?;
-            if sources.iter().any(|source| source.name == table.name) {
-                return Err(invalid(format!("two sources are called {}", table.name)));
-            }
-            let path = absolute(&table.path, home, surroundings).map_err(&invalid)?;
-            sources.push(SourceSetting { name: table.name, path });
-        }
-        Ok(Self { sources })
+        let places = Places { config: &home.config, home: surroundings.absolute_home() };
+        tables::read(&text, places).map_err(|message| SettingsError {
+            path,
+            message,
+            code: Code::ConfigInvalid,
+        })
+    }
+
+    /// The interpreter by that key: as configured, else as it is without configuration. `None` if there is none (EXE-61).
+    pub fn interpreter(&self, key: &InterpreterKey) -> Option<InterpreterChoice> {
+        InterpreterChoice::of(key, self.interpreters.iter().find(|setting| setting.key == *key))
+    }
+
+    /// All interpreters that scripts can name: those that need no configuration, then the others by their keys.
+    pub fn interpreter_choices(&self) -> Vec<InterpreterChoice> {
+        InterpreterChoice::all(&self.interpreters)
+    }
+
+    /// What is declared for the skill of that name in the source of that label.
+    pub fn overlay(&self, source: &str, skill: &SkillName) -> Option<&Overlay> {
+        self.overlays.iter().find(|overlay| overlay.source() == source && overlay.skill() == skill)
     }
 }
 
-/// Opens the file, if there is one. The folder comes first: in a folder of others the file could be anything.
-fn open(home: &Home, path: &Path) -> Result<Option<std::fs::File>, SettingsError> {
-    let opened = match path.symlink_metadata() {
-        Ok(_) => {
-            check_unwritable(&home.config)?;
-            // A FIFO would hold us until somebody writes into it.
-            let flags = OFlags::NONBLOCK.bits().cast_signed();
-            std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
-        }
-        Err(error) => Err(error),
-    };
-    match opened {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(SettingsError {
-            path: path.to_path_buf(),
-            message: format!("cannot be opened: {}", error.kind()),
-            code: Code::StateUnavailable,
-        }),
+/// From where paths in the file count.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    /// The folder of the file.
+    config: &'a Path,
+    /// The home folder, if it is known.
+    home: Option<&'a Path>,
+}
+
+impl Places<'_> {
+    /// A path with `~/` in front, from the home folder; `None` for any other.
+    fn below_home(&self, text: &str) -> Result<Option<PathBuf>, String> {
+        let Some(rest) = text.strip_prefix("~/") else { return Ok(None) };
+        let home = self.home.ok_or("a path starts with ~/ and HOME is no absolute path")?;
+        Ok(Some(home.join(rest)))
     }
 }
 
-/// The folder: whoever can write in it can put another file in place.
-fn check_unwritable(folder: &Path) -> Result<(), SettingsError> {
-    match std::fs::metadata(folder) {
-        Ok(metadata) if is_ours(&metadata) => Ok(()),
-        _ => Err(SettingsError {
-            path: folder.to_path_buf(),
-            message: "the folder can be written by others; own it and set its mode to 0700".to_owned(),
-            code: Code::HomeRefused,
-        }),
-    }
-}
-
-fn read_private(file: &std::fs::File, path: &Path) -> Result<String, SettingsError> {
-    let error =
-        |code, message: &str| SettingsError { path: path.to_path_buf(), message: message.to_owned(), code };
-    let metadata = file.metadata().map_err(|_| error(Code::ConfigInvalid, "cannot be read"))?;
-    if !metadata.is_file() {
-        return Err(error(Code::ConfigInvalid, "is no regular file"));
-    }
-    if !is_ours(&metadata) {
-        return Err(error(
-            Code::HomeRefused,
-            "the file can be written by others; own it and set its mode to 0600",
-        ));
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(SETTINGS_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|_| error(Code::ConfigInvalid, "cannot be read"))?;
-    if bytes.len() as u64 > SETTINGS_BYTES_MAX {
-        return Err(error(Code::ConfigInvalid, "the file is larger than 256 KiB"));
-    }
-    String::from_utf8(bytes).map_err(|_| error(Code::ConfigInvalid, "the file is not UTF-8 text"))
-}
-
-/// Whether nobody but the caller and root can write it.
-fn is_ours(metadata: &std::fs::Metadata) -> bool {
-    let owner = metadata.uid();
-    (owner == 0 || owner == rustix::process::geteuid().as_raw()) && metadata.mode() & 0o022 == 0
-}
-
+/// The rule for labels of sources.
 fn check_label(name: &str) -> Result<(), String> {
     let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if !plain || name.is_empty() || name.len() > LABEL_CHARS_MAX {
-        let name = Shown::inline(name);
-        return Err(format!(
-            "the source name \"{name}\" must be 1 to {LABEL_CHARS_MAX} characters of a-z, 0-9 and -"
-        ));
+    if plain && !name.is_empty() && name.len() <= LABEL_CHARS_MAX {
+        return Ok(());
     }
-    if RESERVED_LABELS.contains(&name) {
-        return Err(format!("the source name {name} is fumehood's own"));
-    }
-    Ok(())
-}
-
-fn absolute(text: &str, home: &Home, surroundings: &Surroundings) -> Result<PathBuf, String> {
-    if let Some(rest) = text.strip_prefix("~/") {
-        let home =
-            surroundings.absolute_home().ok_or("a path starts with ~/ and HOME is no absolute path")?;
-        return Ok(home.join(rest));
-    }
-    if text.is_empty() {
-        return Err("a source has an empty path".to_owned());
-    }
-    Ok(home.config.join(text))
+    let name = Shown::inline(name);
+    Err(format!("the source name \"{name}\" must be 1 to {LABEL_CHARS_MAX} characters of a-z, 0-9 and -"))
 }
 
 /// Labels of the conventional roots.
 pub const RESERVED_LABELS: [&str; 4] = ["user-agents", "user-claude", "project-agents", "project-claude"];
 const FILE_NAME: &str = "fumehood.toml";
-const SETTINGS_BYTES_MAX: u64 = 256 << 10;
-const SOURCES_MAX: usize = 64;
 const LABEL_CHARS_MAX: usize = 32;
 
 impl Coded for SettingsError {

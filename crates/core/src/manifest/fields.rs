@@ -73,6 +73,11 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// A value that stands in no manifest.
+    pub(super) fn root(json: &'a Json) -> Self {
+        Self { json, pointer: String::new() }
+    }
+
     pub(super) fn fields(&self) -> Result<Fields<'a>, ManifestError> {
         Fields::of(self.json, &self.pointer)
     }

@@ -12,6 +12,7 @@ use super::words::{
 use super::{DESCRIPTION_CHARS_MAX, ManifestError, ManifestErrorKind};
 use crate::code::{Code, Coded};
 use crate::diagnostic::Diagnostic;
+use crate::json::Json;
 use crate::name::{SkillName, TOOL_NAME_CHARS_MAX, ToolName};
 use crate::path::RelPath;
 use crate::schema::Schema;
@@ -43,7 +44,7 @@ pub struct FumehoodManifest {
 
 /// A script as the skill claims it: fields `name`, `path`, `description`, `interpreter` and, if it takes arguments,
 /// `params` (at most 32). Two scripts may have one path, for instance one for each subcommand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptClaim {
     name: ScriptName,
     path: RelPath,
@@ -177,6 +178,30 @@ impl FumehoodManifest {
 }
 
 impl ScriptClaim {
+    /// Reads an array of scripts by the rules of `scripts` in `fumehood.json`: at most 64, each name once. For a deployer who
+    /// declares scripts that a skill does not.
+    ///
+    /// # Errors
+    /// [`ManifestError`] as [`FumehoodManifest::parse`], its pointer counted from the array.
+    pub fn read_list(json: &Json) -> Result<Vec<Self>, ManifestError> {
+        scripts(&Value::root(json))
+    }
+
+    /// The script as [`read_list`](Self::read_list) reads one, with every default written out. Two scripts that are equal
+    /// give equal values.
+    pub fn to_json(&self) -> Json {
+        // Taken apart so that a field that is added and not written does not compile.
+        let Self { name, path, description, interpreter, params } = self;
+        let text = |text: &str| Json::String(text.to_owned());
+        Json::Object(BTreeMap::from([
+            ("name".to_owned(), text(name.as_str())),
+            ("path".to_owned(), text(path.as_str())),
+            ("description".to_owned(), text(description)),
+            ("interpreter".to_owned(), text(interpreter.as_str())),
+            ("params".to_owned(), Json::Array(params.iter().map(ParamClaim::to_json).collect())),
+        ]))
+    }
+
     /// Its name in this manifest.
     pub fn name(&self) -> &ScriptName {
         &self.name

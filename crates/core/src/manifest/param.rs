@@ -3,7 +3,7 @@
 use super::fields::{Fields, Value};
 use super::words::{Flag, ParamName};
 use super::{DESCRIPTION_CHARS_MAX, ManifestError, ManifestErrorKind};
-use crate::json::Number;
+use crate::json::{Json, Number};
 use crate::shown::Shown;
 
 /// One parameter as the skill claims it.
@@ -91,6 +91,41 @@ pub(super) const ACCESSES: [(&str, PathAccess); 3] =
     [("read", PathAccess::Read), ("write", PathAccess::Write), ("create", PathAccess::Create)];
 
 impl ParamClaim {
+    /// The parameter as it is read, with every default written out.
+    pub(super) fn to_json(&self) -> Json {
+        let Self { name, description, kind, flag, required } = self;
+        let text = |text: &str| Some(Json::String(text.to_owned()));
+        let number = |number| Some(Json::Number(number));
+        let mut entries = vec![
+            ("name", text(name.as_str())),
+            ("description", description.as_deref().and_then(text)),
+            ("type", text(kind.type_name())),
+            ("flag", flag.as_ref().and_then(|flag| text(flag.as_str()))),
+            ("required", Some(Json::Bool(*required))),
+        ];
+        match kind {
+            ParamKind::String { chars_max } => {
+                entries.push(("maxLength", number(i64::from(*chars_max).into())));
+            }
+            ParamKind::Integer { minimum, maximum } => {
+                entries
+                    .extend([("minimum", number((*minimum).into())), ("maximum", number((*maximum).into()))]);
+            }
+            ParamKind::Number { minimum, maximum } => {
+                entries
+                    .extend([("minimum", minimum.and_then(number)), ("maximum", maximum.and_then(number))]);
+            }
+            ParamKind::Boolean => {}
+            ParamKind::Enum { values } => {
+                let values = values.iter().cloned().map(Json::String).collect();
+                entries.push(("values", Some(Json::Array(values))));
+            }
+            ParamKind::Path { access } => entries.push(("access", text(access.as_str()))),
+        }
+        let present = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        Json::Object(present.collect())
+    }
+
     /// Its name in the tool's arguments.
     pub fn name(&self) -> &ParamName {
         &self.name

@@ -122,6 +122,30 @@ fn pointers_are_json_pointers() {
     assert_eq!(error.pointer(), "/a/x~1y~0z");
 }
 
+// EXE-42: what the deployer declares is read by the same rules, and written so that it reads back equal.
+#[test]
+fn scripts_are_read_and_written_alone() {
+    let text = r#"[
+        {"name": "a", "path": "s/a.py", "description": "A \u202e.", "interpreter": "python3"},
+        {"name": "b", "path": "s/a.py", "description": "B.", "interpreter": "sh", "params": [
+            {"name": "text", "type": "string", "description": "T."},
+            {"name": "short", "type": "string", "maxLength": 1, "flag": "-s", "required": true},
+            {"name": "count", "type": "integer"},
+            {"name": "some", "type": "integer", "minimum": -1, "maximum": 5, "flag": "--some"},
+            {"name": "share", "type": "number", "minimum": -0.5, "maximum": 1e300},
+            {"name": "any", "type": "number"},
+            {"name": "verbose", "type": "boolean", "flag": "-v"},
+            {"name": "mode", "type": "enum", "values": ["fast", "a b\n"]},
+            {"name": "file", "type": "path", "access": "create"}]}]"#;
+    let scripts = ScriptClaim::read_list(&crate::Json::parse(text.as_bytes(), 4096).unwrap()).unwrap();
+    let written = crate::Json::Array(scripts.iter().map(ScriptClaim::to_json).collect());
+    assert_eq!(ScriptClaim::read_list(&written).unwrap(), scripts);
+    assert_eq!(scripts[1].params().len(), 9);
+    let refused = crate::Json::parse(text.replace("\"b\"", "\"a\"").as_bytes(), 4096).unwrap();
+    let error = ScriptClaim::read_list(&refused).unwrap_err();
+    assert_eq!((error.pointer(), error.code()), ("/1", Code::ToolDuplicate));
+}
+
 proptest::proptest! {
     // Whatever an author writes, the answer is one line without hidden characters and of bounded length.
     #[test]

@@ -23,7 +23,12 @@ impl Terminal {
 
     /// Shows a question and waits for one line, as long as somebody waits for it. What was typed before the question was
     /// shown, or less than `dead` after, is no answer to it.
-    pub(super) fn ask(&self, question: &str, dead: Duration, is_over: &dyn Fn() -> bool) -> Result<String, Errno> {
+    pub(super) fn ask(
+        &self,
+        question: &str,
+        dead: Duration,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<String, Errno> {
         tcflush(&self.0, QueueSelector::IFlush)?;
         self.write(question)?;
         if !dead.is_zero() {

@@ -73,7 +73,7 @@ pub(super) fn refusal(error: &SandboxError) -> ObstacleReport {
 }
 
 fn interpreter(known: &WellKnown, sandbox: Option<&Sandbox>) -> InterpreterReport {
-    let WellKnown { key, candidates } = *known;
+    let WellKnown { key, candidates, .. } = *known;
     let text = |path: &Path| Some(path.to_string_lossy().into_owned());
     let missing = InterpreterReport {
         key,

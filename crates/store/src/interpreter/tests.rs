@@ -13,11 +13,16 @@ fn system() -> Scratch {
 }
 
 fn found(root: &Scratch, candidate: &str) -> Result<PathBuf, (Option<PathBuf>, String)> {
-    match at(root.path(), Path::new(candidate)) {
-        Ok(interpreter) => {
-            assert_eq!(interpreter.candidate, Path::new(candidate));
-            assert_eq!(interpreter.sha256, Sha256::of(b"#!/bin/sh\n"));
-            Ok(interpreter.path)
+    found_of(root, candidate, Owners::Root)
+}
+
+fn found_of(root: &Scratch, candidate: &str, owners: Owners) -> Result<PathBuf, (Option<PathBuf>, String)> {
+    match at(root.path(), Path::new(candidate), owners) {
+        Ok(program) => {
+            assert_eq!(program.candidate, Path::new(candidate));
+            assert_eq!(program.sha256(), Ok(Sha256::of(b"#!/bin/sh\n")));
+            assert_eq!(program.is_roots_alone, is_root());
+            Ok(program.path)
         }
         Err(error) => Err((error.path.clone(), error.to_string())),
     }
@@ -105,6 +110,32 @@ fn what_others_can_change_is_refused_and_named() {
         std::os::unix::fs::chown(root.at(place), Some(0), None).unwrap();
     }
     assert!(found(&root, "/usr/bin/tool").is_ok());
+}
+
+// What the deployer names may be the caller's own; nobody else may be able to change it or what leads to it.
+#[test]
+fn what_is_configured_may_be_the_callers_own() {
+    let root = system();
+    root.link("bin", "usr/bin");
+    let mine = |candidate: &str| found_of(&root, candidate, Owners::RootOrCaller).map_err(|error| error.1);
+    for candidate in ["/usr/bin/tool", "/bin/tool"] {
+        assert_eq!(mine(candidate), Ok("/usr/bin/tool".into()), "{candidate}");
+    }
+    for place in ["", "usr", "usr/bin", "usr/bin/tool"] {
+        for mode in [0o775, 0o757] {
+            root.mode(place, mode);
+            let error = mine("/usr/bin/tool").unwrap_err();
+            assert_eq!(error, format!("/{place} can be written by others than root and you"));
+        }
+        root.mode(place, 0o755);
+        if is_root() {
+            std::os::unix::fs::chown(root.at(place), Some(65533), None).unwrap();
+            let error = mine("/usr/bin/tool").unwrap_err();
+            assert_eq!(error, format!("/{place} belongs neither to root nor to you"));
+            std::os::unix::fs::chown(root.at(place), Some(0), None).unwrap();
+        }
+    }
+    assert!(mine("/usr/bin/tool").is_ok());
 }
 
 #[test]

@@ -40,8 +40,11 @@ const FILE_ROOMS: &[&str] = &["crates/store/", "crates/testkit/", "crates/sandbo
 
 /// Constructors that only vouch for what their caller saw on disk, and the rooms that may call them. Core cannot look, so
 /// it cannot keep them to itself.
-const MINTS: &[(&str, &[&str])] =
-    &[("of_open_directory", &["crates/store/"]), ("of_hashed_file", &["crates/store/"])];
+const MINTS: &[(&str, &[&str])] = &[
+    ("of_open_directory", &["crates/store/"]),
+    ("of_hashed_file", &["crates/store/"]),
+    ("of_record", &["crates/store/"]),
+];
 
 const FACES: &[&str] = &["cli", "mcp", "web"];
 
