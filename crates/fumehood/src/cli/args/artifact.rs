@@ -59,8 +59,7 @@ pub(in crate::cli) struct LinesArgs {
 pub(in crate::cli) struct GrepArgs {
     /// The artifact: art_ and 32 hex digits.
     pub(in crate::cli) id: String,
-    /// What to look for.
-    #[arg(allow_hyphen_values = true)]
+    /// What to look for. Behind `--` if it begins with a dash.
     pub(in crate::cli) pattern: String,
     /// Let letters match their other case.
     #[arg(long, short)]
@@ -98,10 +97,9 @@ pub(in crate::cli) struct SliceArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[group(id = "which", required = true, multiple = true, args = ["older_than", "keep_bytes", "ids"])]
 pub(in crate::cli) struct PruneArgs {
     /// These artifacts.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", required_unless_present_any = ["older_than", "keep_bytes"])]
     pub(in crate::cli) ids: Vec<String>,
     /// Those older than this: a number with s, m, h, d or w behind it, such as 30d.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
