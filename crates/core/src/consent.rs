@@ -22,6 +22,10 @@ pub const PROPOSALS_MAX: usize = 64;
 /// How long a request can be answered and its approval used, from when it was made (CHK-008).
 pub const CONSENT_WINDOW: Duration = Duration::from_mins(5);
 
+/// The kind of the journal's row that holds the answer to a request for approval: `id` (the request's), `tool`,
+/// `decision`, `surface` and `binding`.
+pub const ROW_DECISION: &str = "decision";
+
 /// All requests for approval of one run, and what became of them.
 ///
 /// A ledger begins empty and is never copied, stored or read back, so what was approved before a restart is gone

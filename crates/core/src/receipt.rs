@@ -23,6 +23,11 @@ use crate::tool::{Failure, Tier};
 /// The version of the JSON shape, and with it of the framing of the binding.
 pub const RECEIPT_SCHEMA_VERSION: u32 = 1;
 
+/// The kind of the journal's row that holds an open receipt ([`Opening::to_json`]).
+pub const ROW_OPEN: &str = "receipt.open";
+/// The kind of the journal's row that holds a closed receipt ([`Receipt::to_json`]), under the same id.
+pub const ROW_CLOSED: &str = "receipt.closed";
+
 /// What is known before anything starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {

@@ -1,6 +1,7 @@
 //! The command line: from arguments to a question for [`Host`], and from its answer to text or JSON.
 
 mod args;
+mod artifact;
 mod doctor;
 mod interrupt;
 mod json;
@@ -14,20 +15,21 @@ use std::panic::UnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use fumehood_core::{Class, Code, Shown};
 use serde::Serialize;
 
 use crate::fault::Fault;
 use crate::host::{ByteRange, Host, HostOptions, Strictness, WalkLimits};
-use args::{Args, CatArgs, CheckArgs, Command, Format, ListArgs, TrustArgs};
+use args::{Args, AuditCommand, CatArgs, CheckArgs, Command, Format, ListArgs, TrustArgs};
 use output::Output;
 use progress::Progress;
 
 /// Runs the program for the arguments and the environment of this process.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let args = match Args::try_parse_from(&arguments) {
+    let parsed = args::command().try_get_matches_from(&arguments);
+    let args = match parsed.and_then(|matches| Args::from_arg_matches(&matches)) {
         Ok(args) => args,
         Err(error) => return usage(&error, &arguments),
     };
@@ -70,6 +72,17 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             let report = host(args.from.search.limits())?.diff(&args.skill, &args.other, &args.from.roots)?;
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
+        Command::Runs(args) => {
+            let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+            let report = host(WalkLimits::default())?.runs(limit, args.before)?;
+            done(&out, &report, |text| render::record::runs(text, &report))
+        }
+        Command::Receipt(args) => {
+            let report = host(WalkLimits::default())?.receipt(&args.id)?;
+            done(&out, &report, |text| render::receipt::receipt(text, &report))
+        }
+        Command::Artifact(command) => artifact::artifact(&host(WalkLimits::default())?, command, &out),
+        Command::Audit(command) => audit(&command, &out),
         Command::TrustProject(args) => trust_project(&args, &out),
         Command::Doctor(args) => doctor::doctor(&host(WalkLimits::default())?, &args, &out),
     }
@@ -97,7 +110,7 @@ fn cat(args: &CatArgs, out: &Output) -> Result<ExitCode, Fault> {
     // A terminal gets text that cannot move its cursor; everything else gets the bytes.
     if out.is_json() || output::is_terminal() {
         let report = host.cat(&args.skill, &args.from.roots, &args.file, range)?;
-        if report.text.is_none() && !out.is_json() {
+        if report.content.text().is_none() && !out.is_json() {
             let message = format!("{} bytes that are no text", report.length);
             return Err(Fault::new(
                 Code::Usage,
@@ -121,6 +134,20 @@ fn trust_project(args: &TrustArgs, out: &Output) -> Result<ExitCode, Fault> {
         host.trust_project(&preview)?
     };
     done(out, &report, |text| render::trust::answer(text, &report))
+}
+
+fn audit(command: &AuditCommand, out: &Output) -> Result<ExitCode, Fault> {
+    let host = host(WalkLimits::default())?;
+    match command {
+        AuditCommand::Verify(args) => {
+            let report = host.verify_journal(args.head.as_ref())?;
+            done(out, &report, |text| render::record::verified(text, &report))
+        }
+        AuditCommand::Head => {
+            let report = host.journal_head()?;
+            done(out, &report, |text| render::record::head(text, &report))
+        }
+    }
 }
 
 fn done(out: &Output, report: &impl Serialize, text: impl FnOnce(&mut String)) -> Result<ExitCode, Fault> {

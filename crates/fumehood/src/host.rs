@@ -1,15 +1,18 @@
 //! The one object that every face talks to.
 
+mod artifact;
 mod check;
 mod diff;
 mod doctor;
 mod prove;
+mod record;
 mod show;
 mod trust;
 
 use std::path::{Path, PathBuf};
 
-use fumehood_core::{Code, Shown};
+use fumehood_core::id::ID_BYTES;
+use fumehood_core::{ArtifactId, CallId, Code, ProposalId, ReceiptId, RunId, Shown};
 use fumehood_store::{
     AnyFolder, Catalog, CatalogEntry, DiskFolder, FileError, Home, LookupError, Settings, Source,
     SourceStatus, Surroundings, TrustedProjects,
@@ -18,8 +21,10 @@ use fumehood_store::{
 use crate::fault::Fault;
 use crate::report::{ListReport, ListedSkill, SCHEMA_VERSION, SourceReport};
 
+pub use artifact::{ArtifactPrune, ArtifactSearch, Asker, Case, LineRange, Part};
 pub use check::Strictness;
 pub use prove::ProveStep;
+pub use record::{JournalHead, RUNS_LISTED_MAX};
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
 
@@ -44,7 +49,8 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder, and only in [`Host::trust_project`] and [`Host::forget_project`]. Starts processes only in
+/// state folder: in [`Host::trust_project`] and [`Host::forget_project`], in [`Host::prune_artifacts`], and, where there
+/// is a store of artifacts, indexes and what a crash left in it. Starts processes only in
 /// [`Host::doctor`], each confined, and in [`Host::prove`].
 #[derive(Clone, Debug)]
 pub struct Host {
@@ -160,6 +166,24 @@ impl Host {
     }
 }
 
+/// Advice about a text that is no id of the wanted kind: what it is, if it looks like an id of another one.
+fn of_other_kind(text: &str, else_advice: &str) -> String {
+    let kinds = [
+        (ArtifactId::PREFIX, "an artifact; `fumehood artifact` reads those"),
+        (ReceiptId::PREFIX, "a receipt; `fumehood receipt` shows those"),
+        (RunId::PREFIX, "a run; `fumehood runs` shows what belongs to it"),
+        (CallId::PREFIX, "a call; `fumehood runs` shows what belongs to it"),
+        (ProposalId::PREFIX, "a request for approval"),
+    ];
+    let kind = kinds
+        .iter()
+        .find(|(prefix, _)| text.starts_with(prefix) && text.len() == prefix.len() + 2 * ID_BYTES);
+    kind.map_or_else(
+        || else_advice.to_owned(),
+        |(_, kind)| format!("that is the id of {kind}; {else_advice}"),
+    )
+}
+
 fn trusted(home: &Home) -> Result<TrustedProjects, Fault> {
     TrustedProjects::read(home).map_err(|error| {
         Fault::of(&error, "remove trusted-projects.toml from the state folder and trust again")
@@ -245,7 +269,7 @@ mod tests {
         );
         assert!(shown.revision.is_some());
         let cat = host.cat("two", &[], "SKILL.md", ByteRange { offset: 4, length: Some(9) }).unwrap();
-        assert_eq!(cat.text.as_deref(), Some("name: two"));
+        assert_eq!(cat.content.text(), Some("name: two"));
         let diff = host.diff("one", "two", &[]).unwrap();
         assert_eq!((diff.identical, diff.changed.len()), (false, 1));
         assert_eq!(host.show("three", &[]).unwrap_err().code, Code::SkillNotFound);

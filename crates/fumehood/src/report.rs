@@ -1,14 +1,26 @@
 //! The shapes of answers. `docs/schemas/` has a JSON Schema for each; a released field keeps its name and meaning.
 
+mod artifact;
 mod claims;
+mod content;
 mod diff;
 mod doctor;
+mod record;
 
 use serde::Serialize;
 
 use fumehood_core::skill::breaks_conformance;
 use fumehood_core::{Code, Diagnostic, Severity};
 use fumehood_store::{Catalog, CatalogEntry, CatalogSource, SourceStatus, WalkReport};
+
+pub use artifact::{
+    ArtifactGrepReport, ArtifactHit, ArtifactLine, ArtifactLinesReport, ArtifactListReport,
+    ArtifactPruneReport, ArtifactSizeReport, ArtifactSliceReport, FoundArtifactLine, ListedArtifact,
+};
+
+pub use content::Content;
+
+pub use record::{AuditHeadReport, AuditVerifyReport, JournalPlace, ListedRun, ReceiptReport, RunsReport};
 
 pub use diff::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange};
 
@@ -280,10 +292,9 @@ pub struct CatReport {
     pub offset: u64,
     /// Bytes given.
     pub length: usize,
-    /// The bytes as text, if they are UTF-8.
-    pub text: Option<String>,
-    /// The bytes in base64, if they are not.
-    pub base64: Option<String>,
+    /// The bytes.
+    #[serde(flatten)]
+    pub content: Content,
 }
 
 /// The answer of `trust-project`.

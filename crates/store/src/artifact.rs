@@ -59,6 +59,16 @@ impl Artifacts {
         Ok(Self { layout: Arc::new(Layout::open(home)?), bytes_max })
     }
 
+    /// Opens the store if there is one, for whoever only wants to read or remove. Makes nothing; what a crash left is
+    /// removed all the same.
+    ///
+    /// # Errors
+    /// As [`Artifacts::open`].
+    pub fn open_if_any(home: &Home, bytes_max: u64) -> Result<Option<Self>, ArtifactError> {
+        let there = home.has_state().map_err(ArtifactError::Home)? && Layout::is_there(home)?;
+        if there { Self::open(home, bytes_max).map(Some) } else { Ok(None) }
+    }
+
     /// Starts an artifact of an agent's run under a random id.
     ///
     /// # Errors

@@ -109,6 +109,17 @@ impl Home {
         check_private(&self.state)
     }
 
+    /// Whether there is a state folder, which then is private. Makes nothing.
+    ///
+    /// # Errors
+    /// [`HomeError::Refused`].
+    pub fn has_state(&self) -> Result<bool, HomeError> {
+        match self.look_at_state().status {
+            FolderStatus::Absent => Ok(false),
+            _ => check_private(&self.state).map(|()| true),
+        }
+    }
+
     /// The config folder as it is. Changes nothing.
     pub fn look_at_config(&self) -> OwnFolder {
         // It holds no secret; what is read there must be what the person, or root for everybody, wrote.

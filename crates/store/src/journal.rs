@@ -3,6 +3,7 @@
 //! Rows are only added. Several processes add at once; each waits for the others. A row is on the disk for good before
 //! [`Journal::append`] returns if it is of a kind that must come before its effect, and soon otherwise.
 
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -41,6 +42,8 @@ pub struct Entry {
 }
 
 /// A row's number and hash. Kept elsewhere, it shows later that nothing up to it is missing.
+///
+/// `Display` prints the number, a colon and the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The number; 0 before the first row.
@@ -61,6 +64,20 @@ pub enum Flush {
 impl Head {
     /// Before the first row.
     pub const START: Self = Self { seq: 0, hash: ChainHash::START };
+
+    /// Reads what `Display` prints.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (digits, hash) = text.split_once(':')?;
+        // Exactly what is printed: no sign and no zeros before the number.
+        let seq = digits.parse().ok().filter(|seq: &u64| seq.to_string() == digits)?;
+        Some(Self { seq, hash: ChainHash::parse(hash)? })
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seq, self.hash)
+    }
 }
 
 impl Journal {
@@ -76,6 +93,14 @@ impl Journal {
     /// it is left as it is; `E_STATE_UNAVAILABLE`.
     pub fn open(home: &Home) -> Result<Self, JournalError> {
         Ok(Self { connection: Mutex::new(file::open(home)?) })
+    }
+
+    /// Opens the journal if there is one, for whoever only wants to read. Makes nothing.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_if_any(home: &Home) -> Result<Option<Self>, JournalError> {
+        Ok(file::open_if_any(home)?.map(|connection| Self { connection: Mutex::new(connection) }))
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -149,10 +174,18 @@ impl Journal {
         limit: usize,
     ) -> Result<Vec<Entry>, JournalError> {
         let before = before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(i64::MAX);
-        self.select(
-            "SELECT seq, time, kind, json FROM entry WHERE seq < ? AND (?2 IS NULL OR kind = ?2) ORDER BY seq DESC LIMIT ?",
-            (before, kind, limit_of(limit)?),
-        )
+        let limit = limit_of(limit)?;
+        // Two queries: one that takes a kind or none would look at every row, with or without the index.
+        match kind {
+            Some(kind) => self.select(
+                "SELECT seq, time, kind, json FROM entry WHERE kind = ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+                (kind, before, limit),
+            ),
+            None => self.select(
+                "SELECT seq, time, kind, json FROM entry WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+                (before, limit),
+            ),
+        }
     }
 
     /// The row of a number.

@@ -1,11 +1,16 @@
 //! What can be typed.
 
+mod artifact;
+mod help;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
 
-use crate::host::WalkLimits;
+use crate::host::{JournalHead, WalkLimits};
+pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
+pub(super) use help::command;
 
 /// Read Agent Skills safely: what is in them, what they ask for, and what changed.
 ///
@@ -19,7 +24,7 @@ use crate::host::WalkLimits;
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Exit codes: 0 done, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
+    after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
     /// The form of answers and errors.
@@ -39,12 +44,12 @@ pub(super) enum Format {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Check skills: can they be loaded, do they follow the standard, and what is wrong with them.
+    /// Judge skills: can they be loaded, do they follow the standard, what is wrong.
     ///
     /// Exits with 2 if a skill is refused; with --strict also if one is not conformant or something was not searched.
     /// Version control, `node_modules`, `__pycache__` and virtual environments are never entered.
     Check(CheckArgs),
-    /// List the skills in some folders, or of all sources of this person and project.
+    /// List the skills in some folders, or of all usual sources.
     ///
     /// Exits with 0 also when nothing was found or something could not be searched; the JSON form says so in "status"
     /// and "complete".
@@ -55,9 +60,21 @@ pub(super) enum Command {
     Cat(CatArgs),
     /// Show what differs between two skills, hidden characters made visible.
     Diff(DiffArgs),
+    /// List what was run, newest first.
+    ///
+    /// "interrupted" is a run without an end on record: it is still under way, or whatever ran it ended first.
+    Runs(RunsArgs),
+    /// Show the receipt of one run in full.
+    Receipt(ReceiptArgs),
+    /// Read and remove what runs gave.
+    #[command(subcommand)]
+    Artifact(ArtifactCommand),
+    /// Check that the record of runs is whole.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
-    /// Examine this machine: what its sandbox enforces, which interpreters it has, whether fumehood's folders are private.
+    /// Examine this machine: its sandbox, its interpreters, fumehood's own folders.
     ///
     /// Interpreters are looked for at fixed paths that only root can change, and asked for their version inside the
     /// sandbox only. Exits with 4 if nothing can be confined here, with 3 if a folder of fumehood's own is refused.
@@ -126,6 +143,40 @@ pub(super) struct DiffArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(super) struct RunsArgs {
+    /// How many to list.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(super) limit: u64,
+    /// Only those before this row of the journal: where an earlier list says that there are more.
+    #[arg(long, value_name = "SEQ")]
+    pub(super) before: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ReceiptArgs {
+    /// The receipt: rcpt_ and 32 hex digits.
+    pub(super) id: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// Follow the journal's chain from its first row to its last.
+    ///
+    /// The chain shows that no row was changed, removed, inserted or moved. That its end was not cut off, or all of it made
+    /// anew, shows only a head that was kept elsewhere.
+    Verify(VerifyArgs),
+    /// Print the last row's number and hash, to be kept elsewhere.
+    Head,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct VerifyArgs {
+    /// A head that was kept elsewhere, as `audit head` printed it. It must still be that of its row.
+    #[arg(long, value_name = "SEQ:HASH", value_parser = head)]
+    pub(super) head: Option<JournalHead>,
+}
+
+#[derive(Debug, clap::Args)]
 pub(super) struct TrustArgs {
     /// The project's folder, or one inside it.
     pub(super) dir: PathBuf,
@@ -180,4 +231,8 @@ impl Search {
             ..WalkLimits::default()
         }
     }
+}
+
+fn head(text: &str) -> Result<JournalHead, String> {
+    JournalHead::parse(text).ok_or_else(|| "a head is a row's number, a colon and 64 hex digits".to_owned())
 }

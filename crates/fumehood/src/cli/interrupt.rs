@@ -19,15 +19,26 @@ impl Interrupt {
     pub(super) fn watch() -> Result<Self, Fault> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            flag::register(signal, Arc::clone(&asked)).map_err(|error| {
-                let message = format!("Ctrl-C cannot be waited for: {error}");
-                Fault::new(Code::Internal, message, "this is a bug; please report it")
-            })?;
+            flag::register(signal, Arc::clone(&asked)).map_err(|error| cannot_wait(&error))?;
         }
         Ok(Self(asked))
+    }
+
+    /// From here on Ctrl-C ends this process at once, whatever it waits for, with the exit code of one that was cancelled.
+    pub(super) fn end_at_once() -> Result<(), Fault> {
+        let always = Arc::new(AtomicBool::new(true));
+        let code = i32::from(Code::Cancelled.class().exit_code());
+        flag::register_conditional_shutdown(SIGINT, code, always)
+            .map(drop)
+            .map_err(|error| cannot_wait(&error))
     }
 
     pub(super) fn was_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+fn cannot_wait(error: &std::io::Error) -> Fault {
+    let message = format!("Ctrl-C cannot be waited for: {error}");
+    Fault::new(Code::Internal, message, "this is a bug; please report it")
 }

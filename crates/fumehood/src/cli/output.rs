@@ -79,6 +79,12 @@ fn written(result: io::Result<()>) -> Result<(), Fault> {
     }
 }
 
+/// Says something about an answer on standard error. In JSON it is in the answer itself.
+pub(super) fn note(text: &str) {
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(io::stderr().lock(), "note: {}", Shown::block(text));
+}
+
 /// Writes a fault and gives the exit code of its class.
 pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
     let mut stderr = AutoStream::auto(io::stderr().lock());

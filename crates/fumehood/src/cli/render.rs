@@ -1,11 +1,15 @@
 //! Answers as text. Everything an author wrote passes through [`Shown`].
 
+pub(super) mod artifact;
 pub(super) mod check;
 pub(super) mod diff;
 pub(super) mod doctor;
 pub(super) mod list;
+pub(super) mod receipt;
+pub(super) mod record;
 pub(super) mod show;
 pub(super) mod trust;
+mod when;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +21,7 @@ use super::output::{DIM, ERROR, RESET, WARNING};
 use crate::report::{CatReport, Finding, SourceReport};
 
 pub(super) fn cat(text: &mut String, report: &CatReport) {
-    let content = report.text.as_deref().unwrap_or_default();
+    let content = report.content.text().unwrap_or_default();
     let _ = write!(text, "{}", Shown::block(content));
     if !content.ends_with('\n') {
         text.push('\n');
@@ -66,6 +70,21 @@ fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    let mut unit = 0;
+    let mut tenths = u128::from(bytes) * 10;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} {}", UNITS[0]),
+        _ => format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit]),
+    }
+}
+
+const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const PATH_CHARS_MAX: usize = 1024;
 
 /// The program never changes its folder, and an answer can have many paths.

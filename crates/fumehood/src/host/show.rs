@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use base64::Engine as _;
 use fumehood_core::inspect::{FileBytes, Inspection, inspect};
 use fumehood_core::script::HintSource;
 use fumehood_core::skill::{Enforcement, FIELDS, Rescue, SkillText};
@@ -13,8 +12,8 @@ use super::check::name_of;
 use super::{Host, Opened};
 use crate::fault::Fault;
 use crate::report::{
-    CatReport, Claims, ExecutionSupport, FileOut, FormatSupport, Frontmatter, Reason, ResourceSupport,
-    SCHEMA_VERSION, ShowReport, UndeclaredScriptOut, findings,
+    CatReport, Claims, Content, ExecutionSupport, FileOut, FormatSupport, Frontmatter, Reason,
+    ResourceSupport, SCHEMA_VERSION, ShowReport, UndeclaredScriptOut, findings,
 };
 
 /// Which bytes of a file.
@@ -123,22 +122,13 @@ impl Host {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        let length = bytes.len();
-        // A NUL is a character to Unicode and to nobody else.
-        let (text, base64) = match String::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => (Some(text), None),
-            Ok(binary) => (None, Some(base64::engine::general_purpose::STANDARD.encode(binary))),
-            Err(error) => (None, Some(base64::engine::general_purpose::STANDARD.encode(error.as_bytes()))),
-        };
-        let path = file.to_owned();
         Ok(CatReport {
             schema_version: SCHEMA_VERSION,
-            path,
+            path: file.to_owned(),
             size,
             offset: range.offset,
-            length,
-            text,
-            base64,
+            length: bytes.len(),
+            content: Content::new(bytes),
         })
     }
 }

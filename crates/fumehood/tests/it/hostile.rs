@@ -11,7 +11,7 @@ use crate::trust::trust;
 use crate::{text, world, world_with};
 
 /// A part of the attack as a person should see it, and as a program reads the very characters out of JSON.
-const AS_TEXT: &str = "\\u{202e}C\\u{2066}D\\u{200b}E";
+pub(crate) const AS_TEXT: &str = "\\u{202e}C\\u{2066}D\\u{200b}E";
 const AS_JSON: &str = "\\u202eC\\u2066D\\u200bE";
 
 /// As a quoted YAML value.
@@ -26,7 +26,7 @@ fn yaml(text: &str) -> String {
 }
 
 /// Runs a command in both forms; the attack must be in each, and never as it is.
-fn assert_shown_safely(world: &World, arguments: &[&str]) {
+pub(crate) fn assert_shown_safely(world: &World, arguments: &[&str]) {
     for form in ["text", "json"] {
         let answer = world.run(["--format", form].iter().chain(arguments));
         assert_safe(&answer, arguments);
@@ -38,7 +38,7 @@ fn assert_shown_safely(world: &World, arguments: &[&str]) {
     }
 }
 
-fn assert_safe(answer: &Answer, arguments: &[impl std::fmt::Debug]) {
+pub(crate) fn assert_safe(answer: &Answer, arguments: &[impl std::fmt::Debug]) {
     for stream in [&answer.stdout, &answer.stderr] {
         assert_eq!(hidden_in(stream), [""; 0], "{arguments:?}");
     }

@@ -8,12 +8,15 @@
     reason = "a test that meets what it does not expect has failed; it reads the repository's own pages"
 )]
 
+mod artifact;
 mod bugs;
 mod cli;
 mod doctor;
 mod hostile;
 mod hostile_folders;
 mod loader_table;
+mod record;
+mod recorded;
 mod schemas;
 mod trust;
 

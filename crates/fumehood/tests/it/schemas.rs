@@ -6,10 +6,29 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 9] =
-    ["list", "check", "show", "diff", "cat", "trust-project", "doctor", "doctor-prove", "error"];
+const SHAPES: [&str; 19] = [
+    "list",
+    "check",
+    "show",
+    "diff",
+    "cat",
+    "trust-project",
+    "doctor",
+    "doctor-prove",
+    "artifact-list",
+    "artifact-lines",
+    "artifact-grep",
+    "artifact-slice",
+    "artifact-size",
+    "artifact-prune",
+    "runs",
+    "receipt-on-record",
+    "audit-verify",
+    "audit-head",
+    "error",
+];
 
-fn shape(name: &str) -> (Value, Schema) {
+pub(crate) fn shape(name: &str) -> (Value, Schema) {
     let text = repository_file(&format!("docs/schemas/{name}.schema.json"));
     let definition =
         Json::parse(text.as_bytes(), text.len()).unwrap_or_else(|error| panic!("{name}: {error}"));

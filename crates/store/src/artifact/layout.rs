@@ -37,6 +37,15 @@ impl Layout {
         open().map_err(failed("open the store of artifacts"))
     }
 
+    /// Whether there is a store below the state folder, which is there.
+    pub(super) fn is_there(home: &Home) -> Result<bool, ArtifactError> {
+        let found = OwnDir::open(&home.state).and_then(|state| state.open_dir("artifacts"));
+        match found {
+            Err(Errno::NOENT) => Ok(false),
+            found => found.map(|_| true).map_err(failed("open the store of artifacts")),
+        }
+    }
+
     /// Under the lock, so that a folder whose writer has not taken its own lock yet is never seen.
     fn sweep(&self) -> Result<(), Errno> {
         let mut ledger = Ledger::open(self)?;

@@ -187,11 +187,31 @@ impl Artifact {
     /// `E_ARTIFACT_RANGE` if `first` is 0 or there is no such line (an empty artifact has a first one all the same);
     /// `E_ARTIFACT_DAMAGED`; `E_STATE_UNAVAILABLE`.
     pub fn cat(&self, first: u64, count: u64, bounds: Bounds) -> Result<Lines, ArtifactError> {
+        self.read_lines(self.line_range(first, count)?, bounds)
+    }
+
+    /// Numbers from 0 of the lines that are asked for by their number from 1.
+    fn line_range(&self, first: u64, count: u64) -> Result<Range<u64>, ArtifactError> {
         let start = first.checked_sub(1).ok_or(ArtifactError::Range("the first line is line 1"))?;
         if start > 0 && start >= self.info.lines {
             return Err(ArtifactError::Range("the artifact has fewer lines"));
         }
-        self.read_lines(start..start.saturating_add(count).min(self.info.lines), bounds)
+        Ok(start..start.saturating_add(count).min(self.info.lines))
+    }
+
+    /// Where lines lie, `first` and the ones behind it, `count` in all or up to the end; with their line ends.
+    ///
+    /// For whoever wants them as they are, however long: the bytes of the span are [`Artifact::slice`]'s to give.
+    ///
+    /// # Errors
+    /// As [`Artifact::cat`].
+    pub fn line_span(&self, first: u64, count: u64) -> Result<Range<u64>, ArtifactError> {
+        let lines = self.line_range(first, count)?;
+        let mut reader = LineReader::new(self)?;
+        let mut start_of = |line| {
+            if line == self.info.lines { Ok(self.info.bytes) } else { reader.start_of(line) }
+        };
+        Ok(start_of(lines.start)?..start_of(lines.end)?)
     }
 
     /// Bytes by offset, up to the end of the content.

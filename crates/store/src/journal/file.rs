@@ -26,6 +26,21 @@ pub(super) fn open(home: &Home) -> Result<Connection, JournalError> {
     Ok(connection)
 }
 
+/// Opens the journal if there is one. Makes neither it nor the state folder.
+pub(super) fn open_if_any(home: &Home) -> Result<Option<Connection>, JournalError> {
+    if !home.has_state().map_err(JournalError::Home)? {
+        return Ok(None);
+    }
+    let state = OwnDir::open(&home.state).map_err(refused("open the folder of"))?;
+    match state.open_file(FILE_NAME) {
+        Err(Errno::NOENT) => return Ok(None),
+        found => check_place(found)?,
+    }
+    let connection = connect(&home.state.join(FILE_NAME))?;
+    check(&connection)?;
+    Ok(Some(connection))
+}
+
 /// Whatever lies in the journal's place must be a plain file of the caller's that nobody else may read.
 fn check_place(found: Result<crate::dir::File, Errno>) -> Result<(), JournalError> {
     match found {
@@ -57,7 +72,7 @@ fn make(home: &Home, state: &OwnDir) -> Result<(), JournalError> {
     let connection = connect(&home.state.join(NEW_NAME))?;
     let begin = format!(
         "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;
-         PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {TABLE}; {INDEX}; {NO_UPDATE}; {NO_DELETE}; COMMIT;"
+         PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {TABLE}; {INDEX}; {KINDS}; {NO_UPDATE}; {NO_DELETE}; COMMIT;"
     );
     connection.execute_batch(&begin).map_err(failed("make"))?;
     // The last connection that closes moves everything into the one file.
@@ -103,7 +118,7 @@ fn check(connection: &Connection) -> Result<(), JournalError> {
         rows.collect::<Result<Vec<_>, _>>()
     };
     let found = read().map_err(failed("read"))?;
-    let expected = [TABLE, INDEX, NO_UPDATE, NO_DELETE];
+    let expected = [TABLE, INDEX, KINDS, NO_UPDATE, NO_DELETE];
     if found.iter().map(Option::as_deref).eq(expected.map(Some)) {
         Ok(())
     } else {
@@ -123,6 +138,8 @@ const TABLE: &str = "CREATE TABLE entry (seq INTEGER PRIMARY KEY, time INTEGER N
                      json TEXT NOT NULL, previous BLOB NOT NULL, hash BLOB NOT NULL) STRICT";
 /// By what the JSON says its id is, so that an id is covered by the chain and not kept beside it.
 const INDEX: &str = "CREATE INDEX entry_id ON entry (json ->> '$.id')";
+/// So that the newest rows of a kind are found whatever lies between them.
+const KINDS: &str = "CREATE INDEX entry_kind ON entry (kind)";
 /// Against mistakes of ours; whoever can write the file can do without them, and the chain shows it.
 const NO_UPDATE: &str =
     "CREATE TRIGGER entry_no_update BEFORE UPDATE ON entry BEGIN SELECT raise(ABORT, 'append only'); END";

@@ -61,6 +61,22 @@ proptest! {
 
     // RES-19
     #[test]
+    fn a_span_holds_the_lines_and_nothing_else(bytes in contents(), first in 1..14_u64, count in 0..14_u64) {
+        let (_scratch, artifact) = kept(&bytes);
+        let lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let start = usize::try_from(first - 1).unwrap();
+        if start > 0 && start >= lines.len() {
+            prop_assert_eq!(artifact.line_span(first, count).unwrap_err().code(), Code::ArtifactRange);
+            return Ok(());
+        }
+        let end = lines.len().min(start + usize::try_from(count).unwrap());
+        let length = |lines: &[&[u8]]| lines.iter().map(|line| line.len() as u64).sum::<u64>();
+        let expected = length(&lines[..start])..length(&lines[..end]);
+        prop_assert_eq!(artifact.line_span(first, count).unwrap(), expected);
+    }
+
+    // RES-19
+    #[test]
     fn lines_are_those_of_the_bytes(bytes in contents(), first in 1..14_u64, count in 0..14_u64, cut in 1..70_000_usize) {
         let (_scratch, artifact) = kept(&bytes);
         let all = lines_of(&bytes);

@@ -380,3 +380,19 @@ fn a_folder_that_others_may_enter_is_not_used() {
         Artifacts::open(&Home { config: scratch.at("config"), state: scratch.at("state") }, 1 << 20).is_err()
     );
 }
+
+#[test]
+fn looking_makes_no_store() {
+    let scratch = Scratch::new();
+    let home = home(&scratch);
+    let look = || Artifacts::open_if_any(&home, Artifacts::BYTES_MAX_DEFAULT);
+    assert!(look().unwrap().is_none());
+    assert!(!home.state.exists());
+    home.make_state().unwrap();
+    assert!(look().unwrap().is_none());
+    assert_eq!(fs::read_dir(&home.state).unwrap().count(), 0);
+    let info = keep(&store(&scratch), 1, b"x");
+    assert_eq!(ids(&look().unwrap().unwrap()), [info.id]);
+    scratch.mode("state/artifacts", 0o750);
+    assert_eq!(look().unwrap_err().code(), Code::StateUnavailable);
+}

@@ -334,3 +334,64 @@ fn a_full_disk_refuses_the_row_and_keeps_the_others() {
         assert_eq!((verified.head, verified.broken), (head, None));
     });
 }
+
+#[test]
+fn looking_makes_nothing() {
+    let scratch = Scratch::new();
+    let home = home(&scratch);
+    assert!(Journal::open_if_any(&home).unwrap().is_none());
+    assert!(!home.state.exists());
+    home.make_state().unwrap();
+    assert!(Journal::open_if_any(&home).unwrap().is_none());
+    assert_eq!(fs::read_dir(&home.state).unwrap().count(), 0);
+    // The twins: one that is there is opened, and refused for what it would always be refused for.
+    let head = Journal::open(&home).unwrap().append("test.row", "{}", at(1), Flush::Soon).unwrap();
+    assert_eq!(Journal::open_if_any(&home).unwrap().unwrap().head().unwrap(), head);
+    scratch.mode("state/journal.sqlite", 0o640);
+    assert_eq!(Journal::open_if_any(&home).unwrap_err().code(), Code::JournalForeign);
+    scratch.mode("state", 0o750);
+    assert!(matches!(Journal::open_if_any(&home).unwrap_err(), JournalError::Home(_)));
+}
+
+// Rows of other kinds in between cost nothing.
+#[test]
+fn a_kind_is_found_by_its_index() {
+    let (_scratch, home) = with_rows(5);
+    let connection = rusqlite::Connection::open(file(&home)).unwrap();
+    let query = "EXPLAIN QUERY PLAN SELECT seq, time, kind, json FROM entry WHERE kind = 'k' AND seq < 9 \
+                 ORDER BY seq DESC LIMIT 5";
+    let plan: Vec<String> = connection
+        .prepare(query)
+        .unwrap()
+        .query_map([], |row| row.get(3))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(plan, ["SEARCH entry USING INDEX entry_kind (kind=? AND rowid<?)"]);
+}
+
+#[test]
+fn a_head_is_written_in_one_way() {
+    let (_scratch, home) = with_rows(12);
+    let head = Journal::open(&home).unwrap().head().unwrap();
+    let text = head.to_string();
+    assert!(text.starts_with("12:") && text.len() == 3 + 64, "{text}");
+    assert_eq!(Head::parse(&text), Some(head));
+    assert_eq!(Head::parse(&Head::START.to_string()), Some(Head::START));
+    let hash = head.hash;
+    for other in [
+        String::new(),
+        "12".to_owned(),
+        hash.to_string(),
+        format!("+12:{hash}"),
+        format!("012:{hash}"),
+        format!("-1:{hash}"),
+        format!(" {text}"),
+        format!("{text}\n"),
+        format!("12:{hash}0"),
+        format!("18446744073709551616:{hash}"),
+        text.to_uppercase().replace(':', ";"),
+    ] {
+        assert_eq!(Head::parse(&other), None, "{other:?}");
+    }
+}
