@@ -8,6 +8,7 @@ mod json;
 mod output;
 mod progress;
 mod render;
+mod run;
 mod terminal;
 
 use std::ffi::OsString;
@@ -72,6 +73,7 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             let report = host(args.from.search.limits())?.diff(&args.skill, &args.other, &args.from.roots)?;
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
+        Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),
         Command::Runs(args) => {
             let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
             let report = host(WalkLimits::default())?.runs(limit, args.before)?;

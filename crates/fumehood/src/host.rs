@@ -4,8 +4,11 @@ mod artifact;
 mod check;
 mod diff;
 mod doctor;
+mod person;
+mod ports;
 mod prove;
 mod record;
+mod run;
 mod show;
 mod trust;
 
@@ -28,7 +31,10 @@ pub use record::{JournalHead, RUNS_LISTED_MAX};
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
 
+pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
+pub use person::Person;
+pub use run::{RunRequest, RunStep};
 
 /// What a host works with. Read once; nothing later looks at the environment.
 #[derive(Clone, Debug)]

@@ -5,7 +5,9 @@ mod claims;
 mod content;
 mod diff;
 mod doctor;
+mod question;
 mod record;
+mod run;
 
 use serde::Serialize;
 
@@ -19,6 +21,12 @@ pub use artifact::{
 };
 
 pub use content::Content;
+
+pub use question::{
+    Answer, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SkillAsked, Variable,
+};
+
+pub use run::{AppliedFile, RunReport, Written};
 
 pub use record::{AuditHeadReport, AuditVerifyReport, JournalPlace, ListedRun, ReceiptReport, RunsReport};
 

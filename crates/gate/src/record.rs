@@ -1,8 +1,8 @@
 //! The rows that the gate writes into the journal.
 
-use fumehood_core::consent::Surface;
+use fumehood_core::consent::{ROW_DECISION, Surface};
 use fumehood_core::event::Denial;
-use fumehood_core::receipt::Opening;
+use fumehood_core::receipt::{Opening, ROW_CLOSED, ROW_OPEN};
 use fumehood_core::tool::Tier;
 use fumehood_core::{AgentLabel, Binding, CallId, Json, ProposalId, Receipt, RunId, ToolName};
 
@@ -52,7 +52,3 @@ pub(crate) fn open(journal: &dyn Journal, opening: &Opening) -> Result<(), Outag
 pub(crate) fn close(journal: &dyn Journal, receipt: &Receipt) -> Result<(), Outage> {
     journal.append(ROW_CLOSED, &receipt.to_json(), Durable::Soon)
 }
-
-const ROW_DECISION: &str = "decision";
-const ROW_OPEN: &str = "receipt.open";
-const ROW_CLOSED: &str = "receipt.closed";

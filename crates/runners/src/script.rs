@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use fumehood_core::envelope::Envelope;
 use fumehood_core::manifest::{InterpreterKey, ScriptClaim};
-use fumehood_core::{InterpreterIdentity, RelPath, Sha256, SkillName};
+use fumehood_core::{InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision};
 use fumehood_gate::RunError;
 use fumehood_sandbox::Sandbox;
 use fumehood_store::{ChangeLimits, Forbidden, Snapshot, Staging, Transactions};
@@ -86,6 +86,7 @@ pub struct ScriptSkill {
     pub snapshot: Snapshot,
     /// The digest of the deployer's overlay, if the script is declared there.
     pub overlay: Option<Sha256>,
+    revision: VerifiedRevision,
 }
 
 /// Which file runs, and what is known of its arguments.
@@ -124,6 +125,15 @@ pub enum WorkspaceAccess {
     Read,
     /// Write to an overlay over it, which is applied after success.
     Change,
+}
+
+impl ScriptSkill {
+    /// A skill whose bytes are hashed here, all of them, once.
+    pub fn new(source: String, name: SkillName, snapshot: Snapshot, overlay: Option<Sha256>) -> Self {
+        let bytes = snapshot.files().map(|(path, file)| (path.clone(), file.bytes())).collect();
+        let revision = VerifiedRevision::of(&bytes);
+        Self { source, name, snapshot, overlay, revision }
+    }
 }
 
 impl Granted {

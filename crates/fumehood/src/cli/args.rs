@@ -2,6 +2,7 @@
 
 mod artifact;
 mod help;
+mod run;
 
 use std::path::PathBuf;
 
@@ -11,10 +12,11 @@ use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
 use crate::host::{JournalHead, WalkLimits};
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use help::command;
+pub(super) use run::RunArgs;
 
-/// Read Agent Skills safely: what is in them, what they ask for, and what changed.
+/// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.
 ///
-/// Nothing in a skill is ever run, expanded or obeyed by these commands.
+/// Nothing in a skill is ever obeyed. Only `run` and `adopt` start anything of one, and both ask first.
 #[derive(Debug, Parser)]
 #[command(
     name = "fumehood",
@@ -60,6 +62,11 @@ pub(super) enum Command {
     Cat(CatArgs),
     /// Show what differs between two skills, hidden characters made visible.
     Diff(DiffArgs),
+    /// Run a script of a skill in the sandbox. Asks at the terminal.
+    ///
+    /// Shows the exact bytes, arguments, files and limits first. What the script writes to its standard output goes to
+    /// standard output. Exits with 1 if it fails or is killed.
+    Run(RunArgs),
     /// List what was run, newest first.
     ///
     /// "interrupted" is a run without an end on record: it is still under way, or whatever ran it ended first.

@@ -5,6 +5,7 @@ pub(super) mod check;
 pub(super) mod diff;
 pub(super) mod doctor;
 pub(super) mod list;
+pub(super) mod question;
 pub(super) mod receipt;
 pub(super) mod record;
 pub(super) mod show;

@@ -52,7 +52,8 @@ fn watch(interrupt: Arc<Interrupt>, cancel: Cancel, is_done: Arc<AtomicBool>) ->
             if interrupt.was_asked() && !cancel.is_cancelled() {
                 cancel.cancel();
                 if io::stderr().is_terminal() {
-                    let _ = writeln!(io::stderr(), "\rstopping: everything that the script started is killed");
+                    let _ =
+                        writeln!(io::stderr(), "\rstopping: everything that the script started is killed");
                 }
             }
             thread::sleep(LOOK_UP);
@@ -116,21 +117,24 @@ fn show(report: &RunReport) -> Result<(), Fault> {
     if output::is_terminal() {
         output::raw(visible(&report.output).as_bytes())?;
     } else {
-        output::raw(&report.output.raw)?;
+        output::raw(report.output.content.bytes())?;
     }
     let mut stderr = io::stderr().lock();
     // Nobody is left to tell if this fails.
     let _ = if stderr.is_terminal() {
         stderr.write_all(visible(&report.errors).as_bytes())
     } else {
-        stderr.write_all(&report.errors.raw)
+        stderr.write_all(report.errors.content.bytes())
     };
     drop(stderr);
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
     for (name, stream) in [("standard output", &report.output), ("standard error", &report.errors)] {
         if stream.dropped_bytes > 0 {
             let (kept, dropped) = (stream.bytes, stream.dropped_bytes);
-            let _ = writeln!(stderr, "{WARNING}cut{RESET}: {dropped} bytes of {name} beyond the first {kept} were dropped");
+            let _ = writeln!(
+                stderr,
+                "{WARNING}cut{RESET}: {dropped} bytes of {name} beyond the first {kept} were dropped"
+            );
         }
     }
     for file in &report.files_applied {
@@ -138,7 +142,11 @@ fn show(report: &RunReport) -> Result<(), Fault> {
     }
     if io::stderr().is_terminal() {
         let artifact = report.output.artifact.as_deref().unwrap_or("none");
-        let _ = writeln!(stderr, "{DIM}{} ms · output {artifact} · receipt {}{RESET}", report.elapsed_ms, report.receipt);
+        let _ = writeln!(
+            stderr,
+            "{DIM}{} ms · output {artifact} · receipt {}{RESET}",
+            report.elapsed_ms, report.receipt
+        );
     }
     Ok(())
 }
@@ -149,7 +157,7 @@ fn place(file: &AppliedFile) -> String {
 
 /// Output as a person may see it, its last line ended.
 fn visible(stream: &Written) -> String {
-    let text = String::from_utf8_lossy(&stream.raw);
+    let text = String::from_utf8_lossy(stream.content.bytes());
     let mut shown = Shown::block(&text).to_string();
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');

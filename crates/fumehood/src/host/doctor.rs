@@ -113,7 +113,7 @@ fn interpreter(known: &WellKnown, sandbox: Option<&Sandbox>) -> InterpreterRepor
 }
 
 /// What a program says about itself, in the sandbox; without one it is not asked.
-fn version(sandbox: Option<&Sandbox>, program: &Path) -> Result<String, String> {
+pub(super) fn version(sandbox: Option<&Sandbox>, program: &Path) -> Result<String, String> {
     let Some(sandbox) = sandbox else {
         return Err("not asked for its version: it would run outside a sandbox".to_owned());
     };

@@ -40,7 +40,8 @@ pub(super) struct Asking {
 impl Approver for Asking {
     fn show(&self, request: &Request<'_>) -> Result<(), Outage> {
         let outage = |message: &str| Outage::new(Code::Internal, message);
-        let decider = self.decider.get().cloned().ok_or_else(|| outage("nobody can answer for the person"))?;
+        let decider =
+            self.decider.get().cloned().ok_or_else(|| outage("nobody can answer for the person"))?;
         let question = self.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
         let (person, surface) = (Arc::clone(&self.person), self.surface);
         let answer = Answering { decider, id: request.id, surface };

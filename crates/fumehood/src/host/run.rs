@@ -14,8 +14,7 @@ use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::manifest::{InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{
-    AgentLabel, Code, Json, RawCall, RelPath, Revision, Sha256, Shown, SkillName,
-    ToolSpec, script,
+    AgentLabel, Code, Json, RawCall, RelPath, Revision, Sha256, Shown, SkillName, ToolSpec, script,
 };
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
@@ -109,7 +108,10 @@ impl Host {
         let chosen = skill.choose(request, &bench)?;
         let (person, surface) = approver(request, &skill, &bench, person)?;
         let spec = spec(&skill, &chosen, &bench)?;
-        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: arguments::of(request, &chosen.source)? };
+        let raw = RawCall {
+            tool: spec.name().as_str().to_owned(),
+            arguments: arguments::of(request, &chosen.source)?,
+        };
         let record = bench.history(&skill);
         let asking = person.map(|person| {
             Arc::new(Asking {
@@ -125,7 +127,12 @@ impl Host {
         let revision = skill.snapshot.revision();
         let script = Script::new(
             Arc::clone(&bench.workshop),
-            ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), chosen.overlay),
+            ScriptSkill::new(
+                skill.source.clone(),
+                skill.name.clone(),
+                skill.snapshot.clone(),
+                chosen.overlay,
+            ),
             chosen.source,
             self.granted(request),
         );
@@ -233,7 +240,8 @@ impl Captured {
             let claim = scripts.unwrap_or_default().iter().find(|claim| is_meant(claim, &request.script));
             if let Some(claim) = claim {
                 let tool = tool_name(&self.name, claim.name());
-                let tool = tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
+                let tool =
+                    tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
                 return Ok(Chosen {
                     fail_on_nonzero_exit: bench.settings.fail_on_nonzero_exit,
                     ..declared(tool.as_str().to_owned(), claim, None)
@@ -270,7 +278,11 @@ impl Captured {
         let interpreter = request.interpreter.as_deref().or(suggested).and_then(InterpreterKey::parse);
         let interpreter = interpreter.ok_or_else(|| {
             let message = format!("nothing says what runs {}", Shown::inline(path.as_str()));
-            Fault::new(Code::InterpreterUnknown, message, "name an interpreter with --interpreter; `fumehood interpreters` lists them")
+            Fault::new(
+                Code::InterpreterUnknown,
+                message,
+                "name an interpreter with --interpreter; `fumehood interpreters` lists them",
+            )
         })?;
         Ok(Chosen {
             source: Source::Undeclared { path, interpreter },
@@ -282,7 +294,8 @@ impl Captured {
     }
 
     fn no_such_script(&self, name: &str) -> Fault {
-        let declared = self.inspection.fumehood.accepted().map(|manifest| manifest.scripts()).unwrap_or_default();
+        let declared =
+            self.inspection.fumehood.accepted().map(|manifest| manifest.scripts()).unwrap_or_default();
         let declared = declared.iter().map(|claim| claim.name().as_str().to_owned());
         let undeclared = self.inspection.undeclared_scripts(&self.snapshot);
         let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());
@@ -375,4 +388,3 @@ const GIVEN: &str = "path";
 const UNDECLARED: &str = "run_undeclared_script";
 const SCRIPTS_NAMED_MAX: usize = 32;
 const REPORT: &str = "this is a bug; please report it";
-

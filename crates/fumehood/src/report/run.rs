@@ -3,6 +3,7 @@
 use fumehood_core::Code;
 use serde::Serialize;
 
+use super::Content;
 use crate::fault::Fault;
 
 /// The answer of `run`: the script ran, and this is what became of it.
@@ -45,13 +46,9 @@ pub struct Written {
     pub bytes: u64,
     /// Bytes that were beyond the cap: read, counted and dropped.
     pub dropped_bytes: u64,
-    /// The text, if it is text.
-    pub text: Option<String>,
-    /// The bytes, if they are no text.
-    pub base64: Option<String>,
-    /// The bytes as they are, for whoever writes them on.
-    #[serde(skip)]
-    pub raw: Vec<u8>,
+    /// What was kept.
+    #[serde(flatten)]
+    pub content: Content,
 }
 
 /// A file of the person's that was changed.

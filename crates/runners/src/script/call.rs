@@ -36,9 +36,12 @@ impl Named {
             }
             Source::Undeclared { .. } => exact_arguments(call.invocation().value(), timeout_max),
         };
-        let arguments = arguments.map_err(|error| RunError::new(Failure::Validation, error.code(), error.to_string()))?;
+        let arguments =
+            arguments.map_err(|error| RunError::new(Failure::Validation, error.code(), error.to_string()))?;
         let folder = |path| Workspace::open(path, &workshop.forbidden);
-        let open = |path: &std::path::PathBuf| folder(path).map_err(|error| refused(&error, &path.to_string_lossy()));
+        let open = |path: &std::path::PathBuf| {
+            folder(path).map_err(|error| refused(&error, &path.to_string_lossy()))
+        };
         let workspace = granted.workspace.as_ref();
         let workspace = workspace.map(|(path, access)| Ok((open(path)?, *access))).transpose()?;
         let out = granted.out.as_ref().map(open).transpose()?;

@@ -39,7 +39,9 @@ pub(super) fn unconfined(error: &SandboxError) -> RunError {
         SandboxError::Unavailable(_)
         | SandboxError::BelowFloor { .. }
         | SandboxError::NoMemoryTotal
-        | SandboxError::Launcher(_) => required(format!("the script is not run without its sandbox: {error}")),
+        | SandboxError::Launcher(_) => {
+            required(format!("the script is not run without its sandbox: {error}"))
+        }
         _ => RunError::new(Failure::Host, Code::SandboxUnavailable, format!("the sandbox failed: {error}")),
     }
 }

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use fumehood_core::envelope::{Asked, Network};
 use fumehood_core::code::Coded as _;
-use fumehood_core::host_path::HostPath;
+use fumehood_core::envelope::{Asked, Network};
 use fumehood_core::receipt::Limits;
 use fumehood_core::tool::{Failure, Tier};
-use fumehood_core::{Call, Frame, VerifiedRevision};
+use fumehood_core::{Call, Frame, HostPath};
 use fumehood_gate::{Command, Plan, PlannedSkill, Planner, RunError, Runner};
 
 use super::call::Named;
@@ -25,19 +24,22 @@ impl Planner for Script {
         let floor = workshop.envelope.parts().level_floor;
         let found = level(workshop.sandbox.enforcement().level());
         if found < floor {
-            let message = format!("this machine confines at level {}, and {} is asked for", found.as_str(), floor.as_str());
+            let message = format!(
+                "this machine confines at level {}, and {} is asked for",
+                found.as_str(),
+                floor.as_str()
+            );
             return Err(RunError::of(Failure::SandboxRequired, Tier::Script, message));
         }
         let interpreter = workshop.interpreters.resolve(self.interpreter())?;
         let named = Named::of(self, call)?;
         self.admit(&named, &interpreter)?;
         let command = self.command(&named, &interpreter);
-        let revision = VerifiedRevision::of(&self.skill.snapshot.files().map(|(path, file)| (path.clone(), file.bytes())).collect());
         let plan = Plan {
             skill: Some(PlannedSkill {
                 source: self.skill.source.clone(),
                 name: self.skill.name.clone(),
-                revision,
+                revision: self.skill.revision,
                 overlay: self.skill.overlay,
             }),
             interpreter: Some(interpreter.identity.clone()),

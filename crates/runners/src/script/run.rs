@@ -10,9 +10,7 @@ use fumehood_core::receipt::Applied;
 use fumehood_core::tool::{Failure, Tier};
 use fumehood_gate::{Accepted, Attempt, Plan, RawOutput, RunError, Runner};
 use fumehood_sandbox as sandbox;
-use fumehood_store::{
-    Baseline, Changes, Expected, Place, Scratch, Staged, TransactionError, copy_originals,
-};
+use fumehood_store::{Baseline, Changes, Expected, Place, Scratch, Staged, TransactionError, copy_originals};
 
 use super::call::Named;
 use super::confine::{floor, level};
@@ -74,7 +72,8 @@ impl Runner for Ready {
         if let Some((scratch, expected)) = out {
             let rest = self.named.out.as_ref().map(|out| Place::of(out, out.path())).transpose();
             let rest = rest.map_err(not_applied)?;
-            changes = changes.and(Changes::of_outputs(&scratch, expected, rest.as_ref(), limits).map_err(not_applied)?);
+            changes = changes
+                .and(Changes::of_outputs(&scratch, expected, rest.as_ref(), limits).map_err(not_applied)?);
             folders.push(scratch);
         }
         if let Some((scratch, place, baseline)) = workspace {
@@ -136,8 +135,7 @@ impl Ready {
         if let Some((workspace, WorkspaceAccess::Change)) = workspace {
             let scratch = workshop.staging.scratch().map_err(|error| host(&error))?;
             let place = Place::of(workspace, workspace.path()).map_err(not_applied)?;
-            let baseline =
-                Baseline::of(&place, &workshop.unlocked, workshop.changes).map_err(not_applied)?;
+            let baseline = Baseline::of(&place, &workshop.unlocked, workshop.changes).map_err(not_applied)?;
             written.workspace = Some((scratch, place, baseline));
         }
         Ok(written)

@@ -4,7 +4,8 @@ use std::fmt::{Display, Write as _};
 
 use fumehood_core::Shown;
 
-use super::{plural, time};
+use super::plural;
+use super::when::when;
 use crate::cli::output::{BOLD, RESET, WARNING};
 use crate::report::{FileAsked, History, Question};
 
@@ -111,11 +112,11 @@ fn history(history: &History) -> String {
     match history {
         History::First => "nothing of this skill was approved here before".to_owned(),
         History::Same { approved_unix_ms } => {
-            format!("the same that was approved on {}", time(*approved_unix_ms))
+            format!("the same that was approved on {}", when(*approved_unix_ms))
         }
         History::Changed { approved_unix_ms, added, changed, removed, .. } => format!(
             "CHANGED since it was approved on {}: +{added} ~{changed} -{removed} files",
-            time(*approved_unix_ms)
+            when(*approved_unix_ms)
         ),
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fumehood_core::Code;
 use fumehood_core::code::Coded as _;
 use fumehood_core::manifest::InterpreterKey;
 use fumehood_core::tool::Failure;
-use fumehood_core::Code;
 use fumehood_gate::RunError;
 use fumehood_runners::script::{Interpreters, PinnedInterpreter};
 use fumehood_sandbox::Sandbox;

@@ -1,13 +1,12 @@
 //! What the gate gives back, as an answer or as a fault.
 
-use base64::Engine as _;
 use fumehood_core::receipt::{Applied, Change};
 use fumehood_core::{Class, Code, Coded as _, Revision};
 use fumehood_gate::{Completed, GateError, Ran};
 
 use super::Captured;
 use crate::fault::Fault;
-use crate::report::{AppliedFile, RunReport, SCHEMA_VERSION, Written};
+use crate::report::{AppliedFile, Content, RunReport, SCHEMA_VERSION, Written};
 
 /// A script that ran has an answer, whatever became of it; one that did not has a fault.
 pub(super) fn of(
@@ -44,8 +43,19 @@ pub(super) fn of(
 }
 
 fn completed_report(blank: RunReport, completed: Completed) -> RunReport {
-    let Completed { receipt, kept, errors_kept, output, dropped, errors, errors_dropped, exit, applied, elapsed, .. } =
-        completed;
+    let Completed {
+        receipt,
+        kept,
+        errors_kept,
+        output,
+        dropped,
+        errors,
+        errors_dropped,
+        exit,
+        applied,
+        elapsed,
+        ..
+    } = completed;
     RunReport {
         receipt: receipt.to_string(),
         exit_code: exit.and_then(fumehood_core::receipt::Exit::code),
@@ -73,12 +83,7 @@ fn failed_report(blank: RunReport, ran: Ran, fault: Fault) -> RunReport {
 }
 
 fn written(artifact: Option<String>, raw: Vec<u8>, dropped_bytes: u64) -> Written {
-    // A NUL is a character to Unicode and to nobody else.
-    let (text, base64) = match std::str::from_utf8(&raw) {
-        Ok(text) if !text.contains('\0') => (Some(text.to_owned()), None),
-        _ => (None, Some(base64::engine::general_purpose::STANDARD.encode(&raw))),
-    };
-    Written { artifact, bytes: raw.len() as u64, dropped_bytes, text, base64, raw }
+    Written { artifact, bytes: raw.len() as u64, dropped_bytes, content: Content::new(raw) }
 }
 
 fn applied_file(applied: Applied) -> AppliedFile {
@@ -101,10 +106,16 @@ fn fault(error: &GateError) -> Fault {
         }
         (Code::ScriptDenied, _) => "nothing ran, and nothing was changed",
         (Code::ScriptFailed, _) => "what it wrote says why; `fumehood receipt` shows what it was allowed",
-        (Code::ScriptTimeout, _) => "give it more time with --timeout, up to the envelope's timeout_seconds_max",
-        (Code::ScriptPolicyWidened, _) => "ask for less, or widen that rule under [envelope] in fumehood.toml",
+        (Code::ScriptTimeout, _) => {
+            "give it more time with --timeout, up to the envelope's timeout_seconds_max"
+        }
+        (Code::ScriptPolicyWidened, _) => {
+            "ask for less, or widen that rule under [envelope] in fumehood.toml"
+        }
         (Code::ToolSandboxRequired, _) => "`fumehood doctor` says what this machine lacks",
-        (Code::ArtifactStoreFull, _) => "make room with `fumehood artifact prune`; --dry-run shows what would go",
+        (Code::ArtifactStoreFull, _) => {
+            "make room with `fumehood artifact prune`; --dry-run shows what would go"
+        }
         (Code::InterpreterChanged, _) => {
             "if you updated it, accept the new one with `fumehood interpreters repin`"
         }

@@ -13,13 +13,13 @@ use fumehood_store::{
     Source, Staging, Transactions,
 };
 
-use super::interpreters::HostInterpreters;
 use super::Captured;
+use super::interpreters::HostInterpreters;
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::host::doctor::refusal;
 use crate::host::person::Record;
 use crate::host::ports::{StateJournal, StateResults};
-use crate::host::Host;
 use crate::report::History;
 
 /// A host that is ready to run something.
@@ -74,7 +74,8 @@ impl Host {
             forbidden = forbidden.with(ForbiddenKind::Source, path);
         }
         for interpreter in &settings.interpreters {
-            forbidden = forbidden.with(ForbiddenKind::Interpreter, prefix(interpreter.path.as_str().as_ref()));
+            forbidden =
+                forbidden.with(ForbiddenKind::Interpreter, prefix(interpreter.path.as_str().as_ref()));
         }
         if let Ok(program) = std::env::current_exe() {
             forbidden = forbidden.with(ForbiddenKind::Program, &program);
@@ -124,7 +125,8 @@ impl Bench {
             }
             let added = files.keys().filter(|path| !old_files.contains_key(*path)).count();
             let removed = old_files.keys().filter(|path| !files.contains_key(*path)).count();
-            let differs = |(path, sha256): (&String, &String)| old_files.get(path).is_some_and(|old| old != sha256);
+            let differs =
+                |(path, sha256): (&String, &String)| old_files.get(path).is_some_and(|old| old != sha256);
             let changed = files.iter().filter(|entry| differs(*entry)).count();
             History::Changed { revision: old, approved_unix_ms, added, changed, removed }
         })
