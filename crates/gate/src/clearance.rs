@@ -7,7 +7,9 @@ use fumehood_core::receipt::{Authority, Exit, Killed};
 use fumehood_core::{AgentLabel, Binding, Call, CallId, EventKind, ReceiptId, RunId};
 
 use crate::cancel::Cancel;
+use crate::guard::caught;
 use crate::offer::Liveness;
+use crate::plan::Plan;
 use crate::runner::Runner;
 
 /// A call that was approved, and whose approval is spent: good for the attempts of this one call.
@@ -47,11 +49,23 @@ use crate::runner::Runner;
 #[must_use = "the approval is spent, and only this value can run the call"]
 pub struct Clearance {
     call: Call,
-    runner: Box<dyn Runner>,
-    binding: Binding,
+    planned: Planned,
     authority: Authority,
     live: Liveness,
 }
+
+/// A runner, what it said once that it would run as, and what an approval of that is bound to.
+///
+/// What is shown, bound, timed and recorded is this one plan, whatever the runner would say another time. What the runner
+/// holds open stays so for as long as this lives, and cannot be replaced by something that looks the same.
+pub(crate) struct Planned {
+    pub(crate) runner: Held,
+    pub(crate) plan: Plan,
+    pub(crate) binding: Binding,
+}
+
+/// A runner that cannot panic when it is dropped.
+pub(crate) struct Held(Option<Box<dyn Runner>>);
 
 /// The right to run a cleared call once, handed to [`Runner::run`] and to nothing else.
 ///
@@ -128,19 +142,13 @@ pub(crate) struct About<'a> {
 }
 
 impl Clearance {
-    pub(crate) fn new(
-        call: Call,
-        runner: Box<dyn Runner>,
-        binding: Binding,
-        authority: Authority,
-        live: Liveness,
-    ) -> Self {
-        Self { call, runner, binding, authority, live }
+    pub(crate) fn new(call: Call, planned: Planned, authority: Authority, live: Liveness) -> Self {
+        Self { call, planned, authority, live }
     }
 
     /// What was approved.
     pub fn binding(&self) -> Binding {
-        self.binding
+        self.planned.binding
     }
 
     /// Why it may run.
@@ -152,13 +160,32 @@ impl Clearance {
         &self.call
     }
 
-    pub(crate) fn runner(&self) -> &dyn Runner {
-        &*self.runner
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.planned.plan
     }
 
     /// What one attempt is made of.
-    pub(crate) fn parts(&mut self) -> (&mut dyn Runner, &Call, &Liveness) {
-        (&mut *self.runner, &self.call, &self.live)
+    pub(crate) fn parts(&mut self) -> (&mut Held, &Call, &Liveness) {
+        (&mut self.planned.runner, &self.call, &self.live)
+    }
+}
+
+impl Held {
+    pub(crate) fn new(runner: Box<dyn Runner>) -> Self {
+        Self(Some(runner))
+    }
+
+    /// What `step` of the runner gives; `None` if it panics.
+    pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut dyn Runner) -> T) -> Option<T> {
+        let runner = self.0.as_deref_mut()?;
+        caught(|| step(runner))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let runner = self.0.take();
+        caught(move || drop(runner));
     }
 }
 

@@ -76,15 +76,16 @@ impl Consents {
     }
 
     /// Waits until somebody answers, the run ends, or `patience` is over; then says how far the request got. `now` is
-    /// read when that is so.
+    /// read when that is so, and never under the lock.
     pub fn wait(&self, now: &dyn Fn() -> Now, id: ProposalId, patience: Duration) -> Option<State> {
+        let at = now();
         let mut ledger = self.lock();
-        let state = |ledger: &mut Ledger| ledger.get(now(), id).map(fumehood_core::consent::Proposal::state);
-        if state(&mut ledger) == Some(State::Pending) {
-            let waited = self.changed.wait_timeout(ledger, patience);
-            ledger = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let state = ledger.get(at, id).map(fumehood_core::consent::Proposal::state);
+        if state != Some(State::Pending) {
+            return state;
         }
-        state(&mut ledger)
+        drop(self.changed.wait_timeout(ledger, patience));
+        self.state(now(), id)
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {

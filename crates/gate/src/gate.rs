@@ -1,7 +1,9 @@
 //! The gate of one run: [`Gate::call`] and what it is made of, in the order in which it happens.
 
 mod course;
+mod denial;
 mod perform;
+mod planning;
 
 use core::fmt;
 use core::time::Duration;
@@ -10,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fumehood_core::call::CallError;
-use fumehood_core::code::Code;
 use fumehood_core::receipt::{Applied, Exit};
 use fumehood_core::tool::{Failure, RegistryError, ToolSpec};
 use fumehood_core::{
@@ -21,6 +22,7 @@ use crate::approval::{Approver, Decider};
 use crate::cancel::Cancel;
 use crate::consents::Consents;
 use crate::error::{Excerpt, GateError};
+use crate::guard::{Guarded, Watch, panicked};
 use crate::listen::Listeners;
 use crate::offer::Offer;
 use crate::ports::{Clock, Entropy, Journal, Kept, Outage, PolicySource, Results};
@@ -57,10 +59,10 @@ pub struct GateBuilder {
     state_folder: Option<String>,
 }
 
-/// The world, as the gate has it.
+/// The world, as the gate has it: none of it panics.
 #[derive(Clone)]
 struct Ports {
-    clock: Arc<dyn Clock>,
+    clock: Arc<Watch>,
     entropy: Arc<dyn Entropy>,
     policy: Arc<dyn PolicySource>,
     journal: Arc<dyn Journal>,
@@ -107,7 +109,13 @@ impl Gate {
         journal: Arc<dyn Journal>,
         results: Arc<dyn Results>,
     ) -> GateBuilder {
-        let ports = Ports { clock, entropy, policy, journal, results };
+        let ports = Ports {
+            clock: Arc::new(Watch::new(clock)),
+            entropy: Arc::new(Guarded(entropy)),
+            policy: Arc::new(Guarded(policy)),
+            journal: Arc::new(Guarded(journal)),
+            results: Arc::new(Guarded(results)),
+        };
         GateBuilder { agent, approver: None, listeners: Arc::default(), ports, state_folder: None }
     }
 
@@ -170,6 +178,13 @@ impl Gate {
         tools.offers.remove(name).map(|offer| offer.live())
     }
 
+    /// How much of the work of a tool on offer is not over; calls that wait for an answer count. A tool that is busy is
+    /// not to be replaced by another version of itself.
+    pub fn live(&self, name: &ToolName) -> Option<usize> {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        tools.offers.get(name).map(|offer| offer.live())
+    }
+
     /// The tools on offer, by name.
     pub fn tools(&self) -> Vec<ToolSpec> {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).registry.tools().cloned().collect()
@@ -177,8 +192,7 @@ impl Gate {
 
     /// For whoever answers for the person.
     pub fn decider(&self) -> Decider {
-        let (consents, clock) = (Arc::clone(&self.consents), Arc::clone(&self.ports.clock));
-        Decider::new(consents, clock, Arc::clone(&self.alive))
+        Decider::new(Arc::clone(&self.consents), self.ports.clock.clone(), Arc::clone(&self.alive))
     }
 
     /// Ends the run: open requests are cancelled, and nothing new is taken. What runs goes on until it is over.
@@ -277,6 +291,6 @@ fn undecided(spec: &ToolSpec, outage: &Outage) -> GateError {
 }
 
 /// The host's own code or one of its callbacks panicked before anything ran.
-fn panicked(spec: &ToolSpec, what: &str) -> GateError {
-    undecided(spec, &Outage::new(Code::Internal, format!("{what} met a state it does not expect")))
+fn broken(spec: &ToolSpec, what: &str) -> GateError {
+    undecided(spec, &panicked(what))
 }

@@ -1,13 +1,14 @@
 //! Listeners: told what happened, on threads of their own, so that none can hold up or break a call.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fumehood_core::Event;
+
+use crate::guard::caught;
 
 /// Is told what happened.
 ///
@@ -91,12 +92,12 @@ impl Listeners {
 
 impl Queue {
     fn say(&self, event: &Event) {
-        match self.sender.try_send(event.clone()) {
-            Ok(()) => self.sent.fetch_add(1, Ordering::Release),
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.missed.fetch_add(1, Ordering::Relaxed)
-            }
-        };
+        // Counted before it can be heard, so that nobody sees a queue as settled that is not.
+        self.sent.fetch_add(1, Ordering::AcqRel);
+        if self.sender.try_send(event.clone()).is_err() {
+            self.sent.fetch_sub(1, Ordering::AcqRel);
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn is_settled(&self) -> bool {
@@ -107,7 +108,7 @@ impl Queue {
 fn tell(mut listener: impl Listener, events: &Receiver<Event>, heard: &AtomicU64) {
     for event in events {
         // A listener that is broken in the middle hears the next event all the same: it is its own state.
-        let _ = catch_unwind(AssertUnwindSafe(|| listener.hear(&event)));
+        caught(|| listener.hear(&event));
         heard.fetch_add(1, Ordering::Release);
     }
 }

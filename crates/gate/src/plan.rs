@@ -8,7 +8,9 @@ use fumehood_core::{
 };
 
 /// Everything about a call that is bound, shown to whoever approves, and recorded.
-#[derive(Clone, Debug)]
+///
+/// Two plans that differ anywhere are two plans, also if somebody wrote the same profile for both.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The skill, if the tool is one's.
     pub skill: Option<PlannedSkill>,

@@ -1,29 +1,25 @@
 //! The way of one call up to the moment in which it may run.
 
 use core::time::Duration;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fumehood_core::binding::BindingParts;
-use fumehood_core::code::Coded as _;
-use fumehood_core::consent::{ConsentError, State, Surface};
+use fumehood_core::consent::{ConsentError, State};
 use fumehood_core::event::Denial;
 use fumehood_core::receipt::Authority;
-use fumehood_core::schema::VALIDATOR_VERSION;
 use fumehood_core::tool::{Approval, Failure, ToolSpec};
 use fumehood_core::{Binding, Call, CallId, EventKind, ProposalId};
 
-use super::{Gate, panicked, undecided};
+use super::denial::{of_ledger, stale};
+use super::{Gate, broken, undecided};
 use crate::approval::Request;
 use crate::cancel::Cancel;
-use crate::clearance::Clearance;
+use crate::clearance::{Clearance, Planned};
 use crate::error::GateError;
+use crate::guard::{caught, guarded};
 use crate::offer::{Liveness, Offer};
 use crate::plan::Plan;
-use crate::ports::{Facts, Ruling};
-use crate::record;
-use crate::runner::Runner;
+use crate::ports::Clock as _;
 
 /// One call on its way.
 pub(super) struct Course<'g> {
@@ -33,12 +29,6 @@ pub(super) struct Course<'g> {
     pub(super) id: CallId,
     pub(super) cancel: &'g Cancel,
     pub(super) live: Liveness,
-}
-
-/// A plan, and what an approval of it is bound to.
-pub(super) struct Planned {
-    runner: Box<dyn Runner>,
-    binding: Binding,
 }
 
 /// Somebody said yes to a plan, which has yet to be looked at again. It keeps the plan: what the plan holds open cannot be
@@ -62,21 +52,23 @@ impl Course<'_> {
         tracing::info_span!("call", %run, %call, tool)
     }
 
-    /// The run has not ended, and the caller has not given up.
+    /// The run has not ended, the caller has not given up, and there is a clock to go by.
     pub(super) fn alive(&self) -> Result<(), GateError> {
         if self.gate.is_ended.load(Ordering::Acquire) {
-            let error = ConsentError::Ended;
-            return Err(GateError::new(Failure::Cancelled, error.code(), error.to_string()));
+            return Err(of_ledger(ConsentError::Ended));
         }
         if self.cancel.is_cancelled() {
             return Err(self.error(Failure::Cancelled, "the call was cancelled before it ran"));
+        }
+        if self.gate.ports.clock.is_broken() {
+            return Err(broken(self.spec(), CLOCK));
         }
         Ok(())
     }
 
     /// Plans the call, asks the policy, and then whoever approves calls of this tool.
     pub(super) fn approve(&self) -> Result<Approved, GateError> {
-        let planned = self.plan().inspect_err(|error| self.told(None, error))?;
+        let planned = self.plan().inspect_err(|error| self.told(error))?;
         let by = match self.spec().approval() {
             Approval::Auto => By::Nobody,
             Approval::Policy => self.ask_callback()?,
@@ -89,75 +81,40 @@ impl Course<'_> {
     pub(super) fn clear(&self, approved: Approved) -> Result<Clearance, GateError> {
         let Approved { planned: shown, by } = approved;
         let again = self.still_offered().and_then(|()| self.alive()).and_then(|()| self.plan());
-        let now = again.inspect_err(|error| {
-            if let By::Person(id) = by {
+        let is_same = |now: &Planned| match by {
+            // Another binding is for the ledger to refuse, which then knows the request as stale.
+            By::Person(_) => now.binding != shown.binding || now.plan == shown.plan,
+            By::Nobody | By::Callback => now.binding == shown.binding && now.plan == shown.plan,
+        };
+        let same = again.and_then(|now| if is_same(&now) { Ok(now) } else { Err(stale()) });
+        let now = same.inspect_err(|error| match by {
+            By::Person(id) => {
                 // What the person said yes to is not there any more, and the yes is good for nothing else.
                 let _ = self.gate.consents.refuse(self.gate.ports.clock.now(), id);
-                self.denied(Some(id), error.denial.unwrap_or(Denial::Abandoned));
-            } else {
-                self.told(None, error);
+                self.given_up(Some(id), error);
             }
+            By::Callback => self.given_up(None, error),
+            By::Nobody => self.told(error),
         })?;
         let authority = match by {
             By::Person(id) => self.spend(id, &now.binding)?,
-            By::Nobody | By::Callback if now.binding != shown.binding => return Err(stale()),
+            By::Callback => {
+                self.say(EventKind::ApprovalGranted { proposal: None, surface: None });
+                Authority::callback()
+            }
             By::Nobody => Authority::auto(),
-            By::Callback => Authority::callback(),
         };
-        let call = self.call.clone();
-        Ok(Clearance::new(call, now.runner, now.binding, authority, self.live.another()))
-    }
-
-    fn plan(&self) -> Result<Planned, GateError> {
-        let planned = catch_unwind(AssertUnwindSafe(|| self.offer.planner().plan(&self.call)));
-        let runner = planned.map_err(|_| panicked(self.spec(), "what plans the call"))?;
-        let runner = runner.map_err(GateError::of_run)?;
-        if runner.plan().wall(self.spec().timeout()) > self.spec().timeout() {
-            return Err(self.error(Failure::Policy, "the plan takes more time than the tool may have"));
-        }
-        let ruling = self.ruling(runner.plan())?;
-        let binding = self.binding(runner.plan(), ruling);
-        Ok(Planned { runner, binding })
-    }
-
-    fn ruling(&self, plan: &Plan) -> Result<Ruling, GateError> {
-        let Gate { agent, run, ports, .. } = self.gate;
-        let facts = Facts { agent, run: *run, tool: self.spec(), call: &self.call, plan };
-        let ruling = catch_unwind(AssertUnwindSafe(|| ports.policy.ruling(&facts)));
-        let ruling = ruling.map_err(|_| panicked(self.spec(), "the policy"))?;
-        let ruling = ruling.map_err(|outage| undecided(self.spec(), &outage))?;
-        if ruling.is_denied {
-            return Err(self.denial(Denial::Policy));
-        }
-        Ok(ruling)
-    }
-
-    fn binding(&self, plan: &Plan, ruling: Ruling) -> Binding {
-        Binding::of(&BindingParts {
-            agent: &self.gate.agent,
-            run: self.gate.run,
-            tool: self.spec().name(),
-            workspace: plan.workspace.as_ref(),
-            revision: plan.skill.as_ref().map(|skill| skill.revision),
-            overlay: plan.skill.as_ref().and_then(|skill| skill.overlay),
-            invocation: self.call.invocation().bytes(),
-            validator_version: VALIDATOR_VERSION,
-            interpreter: plan.interpreter.as_ref(),
-            profile: &plan.profile,
-            policy: ruling.policy,
-        })
+        Ok(Clearance::new(self.call.clone(), now, authority, self.live.another()))
     }
 
     fn ask_callback(&self) -> Result<By, GateError> {
         self.say(EventKind::ApprovalRequired { proposal: None });
         // An offer of such a tool has a callback; without one nobody says yes.
         let Some(callback) = self.offer.callback() else { return Err(self.no(None, Denial::NobodyToAsk)) };
-        let answer = catch_unwind(AssertUnwindSafe(|| callback(&self.call, self.gate.run)));
-        let answer = answer.map_err(|_| panicked(self.spec(), "the callback"))?;
+        let answer = guarded("the callback", || callback(&self.call, self.gate.run));
         if !answer.map_err(|outage| undecided(self.spec(), &outage))? {
             return Err(self.no(None, Denial::Policy));
         }
-        self.say(EventKind::ApprovalGranted { proposal: None, surface: None });
         Ok(By::Callback)
     }
 
@@ -171,25 +128,20 @@ impl Course<'_> {
         let id = ProposalId::from_random(id);
         let created = ports.clock.wall();
         let asked = consents.propose(ports.clock.now(), created, id, planned.binding);
-        asked.map_err(|error| GateError::new(Failure::Denied, error.code(), error.to_string()))?;
+        asked.map_err(of_ledger)?;
         self.say(EventKind::ApprovalRequired { proposal: Some(id) });
-        let request = self.request(id, planned.runner.plan(), created);
-        let shown = catch_unwind(AssertUnwindSafe(|| approver.show(&request)));
-        let outage = match shown {
-            Ok(Ok(())) => None,
-            Ok(Err(outage)) => Some(undecided(self.spec(), &outage)),
-            Err(_) => Some(panicked(self.spec(), "whoever shows requests for approval")),
-        };
-        let answer = match outage {
-            None => self.await_answer(id),
-            Some(error) => {
+        let request = self.request(id, &planned.plan, created);
+        let shown = guarded("whoever shows requests for approval", || approver.show(&request));
+        let answer = match shown {
+            Ok(()) => self.await_answer(id),
+            Err(outage) => {
                 let _ = consents.refuse(ports.clock.now(), id);
-                Err(error)
+                Err(undecided(self.spec(), &outage))
             }
         };
         let state = consents.state(ports.clock.now(), id).unwrap_or(State::Cancelled);
         // Only told; what it does with it is no matter of the call's.
-        let _ = catch_unwind(AssertUnwindSafe(|| approver.close(id, state)));
+        caught(|| approver.close(id, state));
         answer.map(|()| By::Person(id))
     }
 
@@ -222,17 +174,25 @@ impl Course<'_> {
                     self.denied(Some(id), Denial::Abandoned);
                     return Err(self.error(Failure::Cancelled, "the call was cancelled while it waited"));
                 }
-                // Only this gate is left: whoever could answer is gone, and did not answer meanwhile.
+                Some(State::Pending) if ports.clock.is_broken() => {
+                    let _ = consents.refuse(now(), id);
+                    return Err(broken(self.spec(), CLOCK));
+                }
                 Some(State::Pending) if Arc::strong_count(alive) == 1 => {
-                    if consents.refuse(now(), id).is_err() {
+                    // Only this gate is left. Whoever could answer is gone, and may have answered as the last thing.
+                    if consents.state(now(), id) != Some(State::Pending) {
                         continue;
                     }
+                    let _ = consents.refuse(now(), id);
                     Denial::Abandoned
                 }
                 Some(State::Pending) => continue,
                 Some(State::Denied | State::Consumed(_)) => Denial::Person,
                 Some(State::Expired) => Denial::NoAnswer,
-                Some(State::Stale | State::Cancelled) | None => Denial::Abandoned,
+                Some(State::Stale | State::Cancelled) | None => {
+                    self.denied(Some(id), Denial::Abandoned);
+                    return Err(of_ledger(ConsentError::Ended));
+                }
             };
             return Err(self.no(Some(id), denial));
         }
@@ -244,19 +204,16 @@ impl Course<'_> {
         let consent = match consumed {
             Ok(consent) => consent,
             Err(error) => {
-                let failure = match error {
-                    ConsentError::Stale => Failure::Integrity,
-                    ConsentError::Ended => Failure::Cancelled,
-                    _ => Failure::Denied,
-                };
                 let denial = match error {
                     ConsentError::Expired => Denial::NoAnswer,
                     ConsentError::Denied => Denial::Person,
                     _ => Denial::Abandoned,
                 };
-                self.denied(Some(id), denial);
-                let denial = (failure == Failure::Denied).then_some(denial);
-                return Err(GateError { denial, ..GateError::new(failure, error.code(), error.to_string()) });
+                let error = of_ledger(error);
+                let denial_of_error = (error.failure == Failure::Denied).then_some(denial);
+                let error = GateError { denial: denial_of_error, ..error };
+                self.given_up(Some(id), &error);
+                return Err(error);
             }
         };
         self.decided(Some(id), Ok(consent.surface()), Some(*binding))?;
@@ -273,49 +230,6 @@ impl Course<'_> {
         Err(GateError { message, ..self.denial(Denial::Policy) })
     }
 
-    /// Nobody said yes: recorded, told, and an error.
-    fn no(&self, id: Option<ProposalId>, denial: Denial) -> GateError {
-        self.denied(id, denial);
-        self.denial(denial)
-    }
-
-    fn denial(&self, denial: Denial) -> GateError {
-        let message = match denial {
-            Denial::Person => "a person said no to the call",
-            Denial::Policy => "the policy says no to the call",
-            Denial::NobodyToAsk => "the call needs a person's yes, and there is nobody to ask",
-            Denial::NoAnswer => "nobody answered the request for approval in time",
-            Denial::Abandoned => "the request for approval was given up before anybody answered",
-        };
-        GateError { denial: Some(denial), ..self.error(Failure::Denied, message) }
-    }
-
-    /// If the error is a denial: recorded and told.
-    fn told(&self, id: Option<ProposalId>, error: &GateError) {
-        if let Some(denial) = error.denial {
-            self.denied(id, denial);
-        }
-    }
-
-    fn denied(&self, id: Option<ProposalId>, denial: Denial) {
-        // A call that is denied does not run, whether or not that can be written down.
-        let _ = self.decided(id, Err(denial), None);
-        self.say(EventKind::ApprovalDenied { proposal: id, denial });
-    }
-
-    fn decided(
-        &self,
-        id: Option<ProposalId>,
-        answer: Result<Surface, Denial>,
-        binding: Option<Binding>,
-    ) -> Result<(), GateError> {
-        let Gate { run, agent, ports, .. } = self.gate;
-        let (call, tool) = (self.id, self.spec().name());
-        let decision = record::Decision { id, call, run: *run, agent, tool, answer, binding };
-        let written = decision.write(&*ports.journal);
-        written.map_err(|outage| undecided(self.spec(), &outage))
-    }
-
     pub(super) fn spec(&self) -> &ToolSpec {
         self.offer.spec()
     }
@@ -329,10 +243,7 @@ impl Course<'_> {
     }
 }
 
-fn stale() -> GateError {
-    let error = ConsentError::Stale;
-    GateError::new(Failure::Integrity, error.code(), error.to_string())
-}
-
 /// How often somebody who waits looks up, to see whether the caller gave up or nobody is left to answer.
 const LOOK_UP: Duration = Duration::from_millis(20);
+
+const CLOCK: &str = "the clock";

@@ -1,18 +1,19 @@
 //! The attempts of a call that may run, and its record.
 
 use core::time::Duration;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fumehood_core::code::Code;
 use fumehood_core::receipt::{Captured, Closing, Opening, Processes, Receipt, Verdict};
-use fumehood_core::tool::{Failure, Retry};
+use fumehood_core::tool::{Failure, Retry, Tier};
 use fumehood_core::{EventKind, Now, ReceiptId, WallTime};
 
 use super::course::Course;
+use super::denial::stale;
 use super::{Completed, Gate, undecided};
 use crate::clearance::{About, Accepted, Attempt, Clearance, millis};
 use crate::error::{Excerpt, GateError, Ran};
-use crate::ports::{Kept, Outage, Spool};
+use crate::guard::caught;
+use crate::ports::{Clock as _, Kept, Outage, Spool};
 use crate::record;
 use crate::runner::{RawOutput, RunError, Stream};
 
@@ -37,21 +38,23 @@ impl Course<'_> {
         loop {
             number += 1;
             let room = spool.take().map_or_else(|| self.room(), Ok);
-            let done = match room.and_then(|room| self.may_begin(number).map(|()| room)) {
+            let done = match room.and_then(|room| self.may_begin(&clearance, number).map(|()| room)) {
                 Ok(room) => self.attempt(&mut clearance, &opening, number, started, room),
-                Err(error) => self.not_begun(number - 1, started, error),
+                Err(error) => return self.not_begun(opening, number - 1, started, error),
             };
             match verdict(&opening, &done.closing) {
                 Verdict::Succeeded => return self.succeed(opening, done),
-                Verdict::Failed(failure, code) => {
-                    if self.spec().retry(failure, number) == Retry::Eligible {
-                        self.failed(&done, failure, code, None);
-                        continue;
-                    }
-                    return self.fail(opening, done, failure, code);
+                Verdict::Failed(failure, code) if self.is_tried_again(&done, failure, number) => {
+                    self.failed(&done, failure, code, None);
                 }
+                Verdict::Failed(failure, code) => return self.fail(opening, done, failure, code),
             }
         }
+    }
+
+    /// As the table says, and never beside processes that an attempt may have left.
+    fn is_tried_again(&self, done: &Done, failure: Failure, number: u32) -> bool {
+        done.closing.processes != Processes::Unproven && self.spec().retry(failure, number) == Retry::Eligible
     }
 
     fn room(&self) -> Result<Box<dyn Spool>, GateError> {
@@ -64,7 +67,7 @@ impl Course<'_> {
     fn open(&self, clearance: &Clearance) -> Result<Opening, GateError> {
         let Gate { agent, run, ports, state_folder, .. } = self.gate;
         let id = ports.entropy.bytes().map_err(|outage| undecided(self.spec(), &outage))?;
-        let (spec, plan) = (self.spec(), clearance.runner().plan());
+        let (spec, plan) = (self.spec(), clearance.plan());
         let mut limits = plan.limits;
         limits.wall = Some(plan.wall(spec.timeout()));
         let opening = Opening {
@@ -92,11 +95,15 @@ impl Course<'_> {
     }
 
     /// Whatever changed since the yes or the last attempt: what may not run any more does not.
-    fn may_begin(&self, number: u32) -> Result<(), GateError> {
+    fn may_begin(&self, clearance: &Clearance, number: u32) -> Result<(), GateError> {
+        self.alive()?;
         if number > 1 {
             self.still_offered()?;
+            if self.allowed(clearance.plan())? != clearance.binding() {
+                return Err(stale());
+            }
         }
-        self.alive()
+        Ok(())
     }
 
     fn attempt(
@@ -120,7 +127,8 @@ impl Course<'_> {
             errors_kept,
             elapsed: Duration::ZERO,
         };
-        if let (Err(outage), None) = (keeping, done.closing.failure) {
+        // A run that failed has failed as it did, kept or not.
+        if let (Err(outage), Verdict::Succeeded) = (keeping, verdict(opening, &done.closing)) {
             done.failed(Failure::Host, outage.code, outage.message);
         }
         if verdict(opening, &done.closing) == Verdict::Succeeded {
@@ -138,15 +146,19 @@ impl Course<'_> {
     /// The only caller of any runner.
     fn run(&self, clearance: &mut Clearance, opening: &Opening, number: u32) -> RawOutput {
         let tier = self.spec().tier();
-        let wall = clearance.runner().plan().wall(self.spec().timeout());
+        let wall = clearance.plan().wall(self.spec().timeout());
         let say = |kind| self.say(kind);
         let (runner, call, live) = clearance.parts();
         let about = self.about(opening);
         let attempt = Attempt { call, about, number, wall, cancel: self.cancel, live, say: &say };
-        let ran = catch_unwind(AssertUnwindSafe(|| runner.run(attempt)));
-        ran.unwrap_or_else(|_| {
+        runner.step(|runner| runner.run(attempt)).unwrap_or_else(|| {
             let error = RunError::of(Failure::Execution, tier, "the tool failed in a way it does not expect");
-            RawOutput::failed(error)
+            let processes = match tier {
+                Tier::Remote | Tier::Module => Processes::NoneStarted,
+                // Whoever would have shown that none is left did not come back.
+                Tier::Isolated | Tier::Script | Tier::Checked => Processes::Unproven,
+            };
+            RawOutput { processes, ..RawOutput::failed(error) }
         })
     }
 
@@ -157,8 +169,7 @@ impl Course<'_> {
     ) -> Result<Vec<fumehood_core::receipt::Applied>, RunError> {
         let accepted = Accepted { about: self.about(opening), cancel: self.cancel };
         let (runner, ..) = clearance.parts();
-        let applied = catch_unwind(AssertUnwindSafe(|| runner.apply(accepted)));
-        applied.unwrap_or_else(|_| {
+        runner.step(|runner| runner.apply(accepted)).unwrap_or_else(|| {
             let message = "applying the changes met a state it does not expect; look at the files";
             Err(RunError::new(Failure::Host, Code::Internal, message))
         })
@@ -185,29 +196,38 @@ impl Course<'_> {
         (output.ok(), errors.ok().flatten(), result)
     }
 
-    /// The record of a call that was cleared and of which this attempt did not begin.
-    fn not_begun(&self, attempts: u32, started: Now, error: GateError) -> Done {
+    /// A call that was cleared, and the next attempt of which may not begin. Its record says so; no event does, since each
+    /// attempt that was called has its end already.
+    fn not_begun(
+        &self,
+        opening: Opening,
+        attempts: u32,
+        started: Now,
+        error: GateError,
+    ) -> Result<Completed, GateError> {
+        self.told(&error);
         let clock = &self.gate.ports.clock;
-        let raw = RawOutput::failed(RunError::new(error.failure, error.code, error.message));
-        let closing = Closing {
-            elapsed: clock.now().since(started),
-            ..closing(&raw, attempts, None, None, clock.wall())
-        };
-        let message = raw.error.as_ref().map(|error| error.message.clone());
-        Done { raw, kept: None, errors_kept: None, closing, message, elapsed: Duration::ZERO }
+        let raw = RawOutput::failed(RunError::new(error.failure, error.code, error.message.clone()));
+        let elapsed = clock.now().since(started);
+        let closing = Closing { elapsed, ..closing(&raw, attempts, None, None, clock.wall()) };
+        let done =
+            Done { raw, kept: None, errors_kept: None, closing, message: None, elapsed: Duration::ZERO };
+        let receipt = Receipt::close(opening, done.closing.clone());
+        // It did not run, whether or not that can be written down.
+        let _ = record::close(&*self.gate.ports.journal, &receipt);
+        Err(self.failure(done, receipt.opening().id, error))
     }
 
     fn succeed(&self, opening: Opening, done: Done) -> Result<Completed, GateError> {
-        let (attempt, elapsed_ms) = (done.closing.attempts, millis(done.elapsed));
-        let Some(kept) = done.kept else { return self.no_record(&opening, done) };
+        let Some(kept) = done.kept else { return self.no_record(opening.id, done) };
         let receipt = Receipt::close(opening, done.closing.clone());
         if record::close(&*self.gate.ports.journal, &receipt).is_err() {
-            return self.no_record(receipt.opening(), done);
+            return self.no_record(receipt.opening().id, done);
         }
         let id = receipt.opening().id;
         self.say(EventKind::ToolCompleted {
-            attempt,
-            elapsed_ms,
+            attempt: done.closing.attempts,
+            elapsed_ms: millis(done.elapsed),
             artifact: Some(kept.id),
             receipt: Some(id),
             fallback: done.closing.fallback,
@@ -229,11 +249,17 @@ impl Course<'_> {
     }
 
     /// It ran, and that cannot be written down: no receipt, no success.
-    fn no_record(&self, opening: &Opening, done: Done) -> Result<Completed, GateError> {
+    fn no_record(&self, receipt: ReceiptId, done: Done) -> Result<Completed, GateError> {
         let code = Code::StateUnavailable;
-        self.failed(&done, Failure::Host, code, Some(opening.id));
-        let message = "the tool ran, and its record could not be closed";
-        Err(self.failure(done, opening.id, GateError::new(Failure::Host, code, message)))
+        // Behind a fallback stands an attempt that was told as failed.
+        if !done.closing.fallback {
+            self.failed(&done, Failure::Host, code, Some(receipt));
+        }
+        let message = match done.closing.applied.len() {
+            0 => "the tool ran, and its record could not be closed",
+            _ => "the tool ran and files were changed, and its record could not be closed",
+        };
+        Err(self.failure(done, receipt, GateError::new(Failure::Host, code, message)))
     }
 
     fn fail(
@@ -243,33 +269,25 @@ impl Course<'_> {
         failure: Failure,
         code: Code,
     ) -> Result<Completed, GateError> {
-        self.failed(&done, failure, code, Some(opening.id));
-        let message = done.message.clone();
         done.closing.failure = Some((failure, code));
-        if let Some(answer) = self.fall_back(failure) {
-            return self.stand_in(opening, done, answer);
+        if let Some((answer, kept)) = self.fall_back(failure) {
+            self.failed(&done, failure, code, Some(opening.id));
+            return self.succeed(opening, stand_in(done, answer, kept));
         }
         let receipt = Receipt::close(opening, done.closing.clone());
         // The call has failed as it is; that its record stays open says the rest.
         let _ = record::close(&*self.gate.ports.journal, &receipt);
-        let message = message.unwrap_or_else(|| sentence(&done.closing, code));
+        self.failed(&done, failure, code, Some(receipt.opening().id));
+        let message = done.message.clone().unwrap_or_else(|| sentence(&done.closing, code));
         Err(self.failure(done, receipt.opening().id, GateError::new(failure, code, message)))
     }
 
-    fn fall_back(&self, failure: Failure) -> Option<Vec<u8>> {
+    /// What the host answers in the tool's place, kept; nothing where that fails, too.
+    fn fall_back(&self, failure: Failure) -> Option<(Stream, Kept)> {
         let fallback = self.offer.fallback().filter(|_| self.spec().may_fall_back(failure))?;
-        catch_unwind(AssertUnwindSafe(|| fallback(failure))).ok()
-    }
-
-    /// The record keeps that the tool failed, and says that a fallback stands in.
-    fn stand_in(&self, opening: Opening, mut done: Done, answer: Vec<u8>) -> Result<Completed, GateError> {
-        let stream = Stream { bytes: answer, dropped: 0 };
-        let kept = self.room().ok().and_then(|room| put(room, &stream).ok());
-        done.kept = kept;
-        (done.closing.artifact, done.closing.fallback) = (kept.map(|kept| kept.id), true);
-        done.closing.output = Captured { kept_bytes: stream.bytes.len() as u64, dropped_bytes: 0 };
-        done.raw.output = stream;
-        self.succeed(opening, done)
+        let answer = Stream { bytes: caught(|| fallback(failure))?, dropped: 0 };
+        let kept = self.room().ok().and_then(|room| put(room, &answer).ok())?;
+        Some((answer, kept))
     }
 
     fn failed(&self, done: &Done, failure: Failure, code: Code, receipt: Option<ReceiptId>) {
@@ -302,6 +320,16 @@ impl Done {
 
 fn verdict(opening: &Opening, closing: &Closing) -> Verdict {
     fumehood_core::receipt::verdict(opening, closing)
+}
+
+/// The record keeps that the tool failed and what it wrote to standard error, and says that a fallback stands in. Whoever
+/// called gets the fallback and nothing of the failure (XSF-45).
+fn stand_in(mut done: Done, answer: Stream, kept: Kept) -> Done {
+    (done.closing.artifact, done.closing.fallback) = (Some(kept.id), true);
+    done.closing.output = Captured { kept_bytes: kept.bytes, dropped_bytes: 0 };
+    done.raw = RawOutput { output: answer, errors: Stream::default(), exit: None, ..done.raw };
+    (done.kept, done.errors_kept) = (Some(kept), None);
+    done
 }
 
 fn put(mut spool: Box<dyn Spool>, stream: &Stream) -> Result<Kept, Outage> {
