@@ -164,6 +164,11 @@ impl Clearance {
         &self.planned.plan
     }
 
+    /// The record of it is closed. A runner that panics now is told of at the next start.
+    pub(crate) fn recorded(&mut self) {
+        let _ = self.planned.runner.step(|runner| runner.recorded());
+    }
+
     /// What one attempt is made of.
     pub(crate) fn parts(&mut self) -> (&mut Held, &Call, &Liveness) {
         (&mut self.planned.runner, &self.call, &self.live)

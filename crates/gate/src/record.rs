@@ -50,5 +50,7 @@ pub(crate) fn open(journal: &dyn Journal, opening: &Opening) -> Result<(), Outag
 }
 
 pub(crate) fn close(journal: &dyn Journal, receipt: &Receipt) -> Result<(), Outage> {
-    journal.append(ROW_CLOSED, &receipt.to_json(), Durable::Soon)
+    // Changed files that no record speaks of would be worse than a slow end.
+    let when = if receipt.closing().applied.is_empty() { Durable::Soon } else { Durable::Now };
+    journal.append(ROW_CLOSED, &receipt.to_json(), when)
 }

@@ -44,6 +44,10 @@ pub trait Runner: Send {
         let _ = accepted;
         Ok(Vec::new())
     }
+
+    /// What was applied is on record now, and nobody has to be told of it at the next start. Not called if the record could
+    /// not be closed.
+    fn recorded(&mut self) {}
 }
 
 /// What a run gave, before anybody looked at it.

@@ -43,7 +43,11 @@ impl Course<'_> {
                 Err(error) => return self.not_begun(opening, number - 1, started, error),
             };
             match verdict(&opening, &done.closing) {
-                Verdict::Succeeded => return self.succeed(opening, done),
+                Verdict::Succeeded => {
+                    let completed = self.succeed(opening, done)?;
+                    clearance.recorded();
+                    return Ok(completed);
+                }
                 Verdict::Failed(failure, code) if self.is_tried_again(&done, failure, number) => {
                     self.failed(&done, failure, code, None);
                 }
