@@ -57,6 +57,23 @@ impl Sha256 {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
+    /// Reads the one way to write it: 64 lower-case hexadecimal digits. What it is the digest of, nobody vouches for.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -164,6 +181,16 @@ mod tests {
         pieces.update(b"a");
         pieces.update(b"bc");
         assert_eq!(pieces.finish(), Sha256::of(b"abc"));
+    }
+
+    #[test]
+    fn there_is_one_way_to_write_a_digest() {
+        let digest = Sha256::of(b"abc");
+        let text = digest.to_string();
+        assert_eq!(Sha256::parse(&text), Some(digest));
+        for other in ["", &text[1..], &format!("{text}0"), &text.to_uppercase(), &text.replace('a', "g")] {
+            assert_eq!(Sha256::parse(other), None, "{other}");
+        }
     }
 
     // The framing is a promise: this value was computed by an independent program (docs/decisions/0001).

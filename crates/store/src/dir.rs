@@ -96,6 +96,28 @@ impl Dir {
         Ok(Self::of(rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
+    /// A directory that somebody opened, in any way: opened once more, so that how far a listing came is our own.
+    pub(crate) fn again(fd: impl AsFd) -> Result<Self, OpenError> {
+        Ok(Self::of(rustix::fs::openat(fd, c".", DIRECTORY, Mode::empty())?))
+    }
+
+    /// Opens a directory below this one; the empty path is this one. No part may be a link or another mount's.
+    pub(crate) fn open_below(&self, path: &str) -> Result<Self, OpenError> {
+        let path = if path.is_empty() { "." } else { path };
+        let plain = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_XDEV;
+        for _ in 0..RESOLVE_TRIES_MAX {
+            match rustix::fs::openat2(&self.fd, path, DIRECTORY, Mode::empty(), plain) {
+                Err(Errno::AGAIN) => {}
+                Err(Errno::XDEV) => return Err(OpenError::Escapes),
+                other => return Ok(Self::of(other?)),
+            }
+        }
+        Err(OpenError::System(Errno::AGAIN))
+    }
+
     fn of(fd: OwnedFd) -> Self {
         Self { fd, was_listed: Mutex::new(false), identity: OnceLock::new() }
     }
@@ -318,6 +340,20 @@ impl Rights {
     /// Whether nobody but root can change it.
     pub(crate) fn is_roots_alone(self) -> bool {
         self.owner == 0 && self.mode & 0o022 == 0
+    }
+}
+
+impl Identity {
+    pub(crate) fn new(device: u64, inode: u64) -> Self {
+        Self { device, inode }
+    }
+
+    pub(crate) fn device(self) -> u64 {
+        self.device
+    }
+
+    pub(crate) fn inode(self) -> u64 {
+        self.inode
     }
 }
 

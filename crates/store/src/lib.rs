@@ -23,6 +23,7 @@ mod list;
 mod own;
 mod settings;
 mod source;
+mod transaction;
 mod trust;
 mod walk;
 
@@ -40,5 +41,9 @@ pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
 pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
 pub use source::{Source, SourceKind, SourceStatus};
+pub use transaction::{
+    Baseline, ChangeLimits, Changes, Committed, Expected, Left, Outcome, Place, REFUSED_MAX, Recovered, Refused,
+    RefusedReason, TransactionError, Transactions,
+};
 pub use trust::{TrustError, TrustedProjects};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
