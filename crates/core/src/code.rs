@@ -203,6 +203,9 @@ codes! {
     ScriptOutputLimit "E_SKILL_SCRIPT_OUTPUT_LIMIT" Guest false "The script wrote more than it may and was killed."
     ScriptFailed "E_SKILL_SCRIPT_FAILED" Guest false "The script ended with another exit code than zero, or by a signal."
     WorkspaceFailed "E_SKILL_WORKSPACE_FAILED" Unavailable true "The files for a run could not be laid out, collected or removed."
+    WorkspaceRefused "E_WORKSPACE_REFUSED" Denied false "A run wrote something that is never put among the person's files, so none of it was."
+    WorkspaceConflict "E_WORKSPACE_CONFLICT" Conflict false "A file or folder was changed by somebody else while a run wrote its own version of it."
+    WorkspaceTooLarge "E_WORKSPACE_TOO_LARGE" TooLarge false "A workspace has more entries, or a run wrote more, than is looked through."
     ProcessesLeft "E_PROCESSES_LEFT" Internal false "It could not be shown that no process of a run is left."
 
     // Files and folders that a call is granted.

@@ -124,20 +124,26 @@ impl RelPath {
 
     /// What is equal for two paths that are one file on a system that ignores case or normalises Unicode.
     pub fn collision_key(&self) -> String {
-        if self.0.is_ascii() {
-            return self.0.to_ascii_lowercase();
-        }
-        // Folding can leave a composable pair behind, and composing can give a new capital: until nothing changes.
-        let mut key = fold(&self.0);
-        for _ in 0..FOLDS_MAX {
-            let again = fold(&key);
-            if again == key {
-                break;
-            }
-            key = again;
-        }
-        key
+        collision_key(&self.0)
     }
+}
+
+/// What is equal for two names or paths, portable or not, that are one on a system that ignores case or normalises
+/// Unicode.
+pub fn collision_key(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    // Folding can leave a composable pair behind, and composing can give a new capital: until nothing changes.
+    let mut key = fold(text);
+    for _ in 0..FOLDS_MAX {
+        let again = fold(&key);
+        if again == key {
+            break;
+        }
+        key = again;
+    }
+    key
 }
 
 /// Paths of files of one bundle, which can stand beside each other on every system.

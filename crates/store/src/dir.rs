@@ -96,6 +96,28 @@ impl Dir {
         Ok(Self::of(rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
+    /// A directory that somebody opened, in any way: opened once more, so that how far a listing came is our own.
+    pub(crate) fn again(fd: impl AsFd) -> Result<Self, OpenError> {
+        Ok(Self::of(rustix::fs::openat(fd, c".", DIRECTORY, Mode::empty())?))
+    }
+
+    /// Opens a directory below this one; the empty path is this one. No part may be a link or another mount's.
+    pub(crate) fn open_below(&self, path: &str) -> Result<Self, OpenError> {
+        let path = if path.is_empty() { "." } else { path };
+        let plain = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_XDEV;
+        for _ in 0..RESOLVE_TRIES_MAX {
+            match rustix::fs::openat2(&self.fd, path, DIRECTORY, Mode::empty(), plain) {
+                Err(Errno::AGAIN) => {}
+                Err(Errno::XDEV) => return Err(OpenError::Escapes),
+                other => return Ok(Self::of(other?)),
+            }
+        }
+        Err(OpenError::System(Errno::AGAIN))
+    }
+
     /// The directory of a handle that was opened elsewhere.
     pub(crate) fn of(fd: OwnedFd) -> Self {
         Self { fd, was_listed: Mutex::new(false), identity: OnceLock::new() }
@@ -338,6 +360,10 @@ impl Rights {
 }
 
 impl Identity {
+    pub(crate) fn new(device: u64, inode: u64) -> Self {
+        Self { device, inode }
+    }
+
     /// The file system, as the system numbers it until the next start.
     pub fn device(self) -> u64 {
         self.device

@@ -29,6 +29,7 @@ mod place;
 mod settings;
 mod source;
 mod stage;
+mod transaction;
 mod trust;
 mod walk;
 mod workspace;
@@ -57,6 +58,10 @@ pub use settings::{
 };
 pub use source::{Source, SourceKind, SourceStatus};
 pub use stage::{Scratch, StageError, Staged, Staging};
+pub use transaction::{
+    Baseline, ChangeLimits, Changes, Committed, Expected, Left, Outcome, Place, REFUSED_MAX, Recovered, Refused,
+    RefusedReason, TransactionError, Transactions,
+};
 pub use trust::{TrustError, TrustedProjects};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
 pub use workspace::Workspace;

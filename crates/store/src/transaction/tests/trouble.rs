@@ -1,0 +1,190 @@
+//! A disk that fails, and records that are not what was written.
+
+use std::cell::Cell;
+
+use rustix::io::Errno;
+
+use super::*;
+
+/// Applies the busy run; step `at` and, if `for_good`, all after it fail. `None` when there are fewer steps.
+fn failing(desk: &Desk, at: usize, errno: Errno, until: usize) -> Option<Result<(), TransactionError>> {
+    busy_workspace(desk.scratch.path());
+    let baseline = desk.baseline();
+    busy_run(desk.scratch.path());
+    let changes = desk.overlay(baseline).unwrap();
+    let step = Cell::new(0);
+    let before = |_: &str| {
+        let now = step.replace(step.get() + 1);
+        if (at..until).contains(&now) { Err(errno) } else { Ok(()) }
+    };
+    let result = desk.transactions().apply_watched(&changes, receipt(1), &|| false, &before);
+    (step.get() > at).then(|| result.map(|committed| assert!(committed.acknowledge().is_ok())))
+}
+
+// Disk full while applying.
+#[test]
+fn a_disk_that_is_full_at_any_step_leaves_the_folder_as_it_was_or_complete() {
+    let mut failures = 0;
+    for at in 0.. {
+        let desk = Desk::new();
+        let Some(result) = failing(&desk, at, Errno::NOSPC, at + 1) else { break };
+        match result {
+            Ok(()) => {
+                // Only removing what is no longer needed failed, so the rest is done at the next start.
+                let ours = |path: &String| path.starts_with(".fumehood-");
+                let now: Tree = desk.ws().into_iter().filter(|(path, _)| !ours(path)).collect();
+                assert_eq!(now, files(&BUSY_AFTER), "step {at}");
+            }
+            Err(error) => {
+                failures += 1;
+                assert_eq!(error.code(), Code::WorkspaceFailed, "step {at}: {error}");
+                // What could not even be cleaned up is cleaned up at the next start.
+                for recovered in desk.transactions().recover().unwrap() {
+                    assert_eq!(recovered.outcome, Outcome::Undone(Vec::new()));
+                    recovered.acknowledge().unwrap();
+                }
+                assert_eq!(desk.ws(), files(&BUSY_BEFORE), "step {at}");
+                desk.no_trace();
+            }
+        }
+    }
+    assert!(failures > 60, "{failures}");
+}
+
+#[test]
+fn a_disk_that_fails_for_good_is_undone_at_the_next_start() {
+    for at in 0.. {
+        let desk = Desk::new();
+        let Some(result) = failing(&desk, at, Errno::IO, usize::MAX) else { break };
+        let mut found = 0;
+        for recovered in desk.transactions().recover().unwrap() {
+            match (&result, &recovered.outcome) {
+                (Err(_), Outcome::Undone(left)) => assert_eq!(left, &[]),
+                (_, Outcome::Applied(_)) => {}
+                other => panic!("{other:?}"),
+            }
+            found += 1;
+            recovered.acknowledge().unwrap();
+        }
+        let now = desk.ws();
+        let is_before = now == files(&BUSY_BEFORE);
+        assert!(is_before || found <= 1);
+        if result.is_err() && is_before {
+            desk.no_trace();
+        }
+    }
+}
+
+/// A file system of its own, small enough to fill.
+#[test]
+fn a_small_file_system_that_is_full_is_left_as_it_was() {
+    let Some((small, _guard)) = small_file_system() else { return };
+    let scratch = Scratch::new();
+    let ws = small.join("ws");
+    fs::create_dir(&ws).unwrap();
+    fs::write(ws.join("a"), vec![b'1'; 100 << 10]).unwrap();
+    fs::write(ws.join("b"), "old").unwrap();
+    let before = tree(&ws);
+    let baseline = Baseline::of(&place(&ws), &[], ChangeLimits::default()).unwrap();
+    scratch.file("changes/b", "new");
+    scratch.file("changes/a", vec![b'2'; 2 << 20]);
+    let changes = open(&scratch.at("changes"));
+    let changes = Changes::of_overlay(baseline, changes, ChangeLimits::default()).unwrap();
+    let transactions = Transactions::open(&home(scratch.path())).unwrap();
+    let error = transactions.apply(&changes, receipt(1), &|| false).unwrap_err();
+    assert_eq!(error.code(), Code::WorkspaceFailed);
+    assert!(error.to_string().contains("no storage space"), "{error}");
+    assert_eq!(tree(&ws), before);
+    assert!(transactions.recover().unwrap().is_empty());
+}
+
+/// A tmpfs of one MiB if the test may mount one; else `None`, and [`a_disk_that_is_full_at_any_step_leaves_the_folder_as_it_was_or_complete`]
+/// has shown the same at every step.
+fn small_file_system() -> Option<(PathBuf, Mounted)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs"])
+        .arg(&path)
+        .stderr(std::process::Stdio::null())
+        .status();
+    let is_mounted = mounted.is_ok_and(|status| status.success());
+    is_mounted.then(|| (path.clone(), Mounted(path, folder)))
+}
+
+struct Mounted(PathBuf, #[expect(dead_code, reason = "removed when dropped")] tempfile::TempDir);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let unmounted = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(unmounted.unwrap().success());
+    }
+}
+
+/// Leaves a transaction that was committed and not acknowledged, and returns its record's folder.
+fn left_record(desk: &Desk) -> PathBuf {
+    busy_workspace(desk.scratch.path());
+    let baseline = desk.baseline();
+    busy_run(desk.scratch.path());
+    let changes = desk.overlay(baseline).unwrap();
+    drop(desk.transactions().apply(&changes, receipt(1), &|| false).unwrap());
+    desk.scratch.at(format!("state/transactions/open/{}", receipt(1)))
+}
+
+#[test]
+fn a_record_that_is_damaged_or_foreign_is_reported_and_not_guessed_at() {
+    let damage: [(fn(&str) -> String, Outcome); 8] = [
+        (|text| text.replace("transaction 1", "transaction 2"), Outcome::OtherVersion),
+        (|text| text.replace("top.txt", "t0p.txt"), Outcome::Damaged),
+        (|text| text[..text.len() - 1].to_owned(), Outcome::Damaged),
+        (|text| text[..text.len() / 2].to_owned(), Outcome::Damaged),
+        (|text| format!("{text}\n"), Outcome::Damaged),
+        (|text| text.to_uppercase(), Outcome::Damaged),
+        (|_| String::new(), Outcome::Damaged),
+        (|text| text.lines().rev().collect::<Vec<_>>().join("\n"), Outcome::Damaged),
+    ];
+    for (damage, outcome) in damage {
+        let desk = Desk::new();
+        let record = left_record(&desk);
+        let plan = fs::read_to_string(record.join("plan")).unwrap();
+        fs::write(record.join("plan"), damage(&plan)).unwrap();
+        // Acknowledging does not make it go away: somebody must look.
+        for _ in 0..2 {
+            let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
+            assert_eq!(recovered.outcome, outcome);
+            recovered.acknowledge().unwrap();
+        }
+        assert_eq!(desk.ws(), files(&BUSY_AFTER));
+        fs::write(record.join("plan"), plan).unwrap();
+        let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
+        assert!(matches!(recovered.outcome, Outcome::Applied(_)));
+    }
+}
+
+#[test]
+fn a_record_for_a_folder_that_moved_waits_for_it() {
+    let desk = Desk::new();
+    let record = left_record(&desk);
+    fs::remove_file(record.join("outcome")).unwrap();
+    fs::rename(desk.scratch.at("ws"), desk.scratch.at("elsewhere")).unwrap();
+    desk.scratch.folder("ws");
+    let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
+    let ws = desk.scratch.at("ws").to_str().unwrap().to_owned();
+    assert_eq!(recovered.outcome, Outcome::Unreachable { path: ws });
+    recovered.acknowledge().unwrap();
+    assert_eq!(tree(&desk.scratch.at("elsewhere")), files(&BUSY_AFTER));
+    assert_eq!(desk.ws(), Tree::new());
+}
+
+#[test]
+fn what_lies_among_the_records_is_no_record() {
+    let desk = Desk::new();
+    desk.no_trace();
+    let open = desk.scratch.at("state/transactions/open");
+    // A folder without a word in it was left before anything was done.
+    let empty = open.join(receipt(3).to_string());
+    fs::create_dir(&empty).unwrap();
+    fs::set_permissions(&empty, fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(desk.transactions().recover().unwrap().is_empty());
+    assert!(!empty.exists());
+}
