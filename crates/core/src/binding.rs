@@ -81,6 +81,14 @@ impl WorkspaceIdentity {
     pub fn resolved(&self) -> &str {
         &self.resolved
     }
+
+    /// Adds it to what an approval is bound to.
+    pub fn write_to(&self, frame: &mut Frame) {
+        let Self { device, inode, resolved } = self;
+        frame.number(*device);
+        frame.number(*inode);
+        frame.part(resolved.as_bytes());
+    }
 }
 
 impl InterpreterIdentity {
@@ -127,11 +135,7 @@ impl Binding {
         frame.part(agent.as_str().as_bytes());
         frame.part(run.as_bytes());
         frame.part(tool.as_str().as_bytes());
-        frame.optional(workspace, |frame, WorkspaceIdentity { device, inode, resolved }| {
-            frame.number(*device);
-            frame.number(*inode);
-            frame.part(resolved.as_bytes());
-        });
+        frame.optional(workspace, |frame, workspace| workspace.write_to(frame));
         frame.optional(revision, |frame, revision| frame.part(revision.revision().sha256().as_bytes()));
         frame.optional(overlay, |frame, overlay| frame.part(overlay.as_bytes()));
         frame.part(invocation);

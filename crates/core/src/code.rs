@@ -178,6 +178,8 @@ codes! {
     StateUnavailable "E_STATE_UNAVAILABLE" Unavailable true "A state file could not be read or written."
     TrustFull "E_TRUST_FULL" TooLarge false "256 projects are trusted already."
     TerminalRequired "E_TERMINAL_REQUIRED" Denied false "A decision that grants something needs a person at a controlling terminal."
+    ApproveFlagOff "E_APPROVE_FLAG_OFF" Denied false "A revision can be approved on the command line only where fumehood.toml allows it."
+    ApproveMismatch "E_APPROVE_MISMATCH" Conflict false "The revision that was approved on the command line is not the skill's."
     NotConfirmed "E_NOT_CONFIRMED" Denied false "The person did not say yes."
     Cancelled "E_CANCELLED" Cancelled true "Whoever called it stopped it before it was done."
     OutputFailed "E_OUTPUT_FAILED" Unavailable true "The answer could not be written to standard output."

@@ -19,7 +19,7 @@ mod error;
 mod target;
 
 pub use error::GrantError;
-pub use target::{FileTarget, WriteGrant, copy_originals};
+pub use target::{WriteGrant, copy_originals};
 
 /// How the paths of one call are resolved. Nothing here is the skill's.
 #[derive(Clone, Copy, Debug)]

@@ -44,7 +44,7 @@ pub use dir::{Identity, Stat as FileIdentity};
 pub use disk::DiskFolder;
 pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, SkillMd};
 pub use forbidden::{Forbidden, ForbiddenKind, RESERVED};
-pub use grant::{FileTarget, GrantError, PathRules, ReadGrant, WriteGrant, copy_originals};
+pub use grant::{GrantError, PathRules, ReadGrant, WriteGrant, copy_originals};
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
 pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
@@ -59,8 +59,8 @@ pub use settings::{
 pub use source::{Source, SourceKind, SourceStatus};
 pub use stage::{Scratch, StageError, Staged, Staging};
 pub use transaction::{
-    Baseline, ChangeLimits, Changes, Committed, Expected, Left, Outcome, Place, REFUSED_MAX, Recovered, Refused,
-    RefusedReason, TransactionError, Transactions,
+    Baseline, ChangeLimits, Changes, Committed, Expected, Left, Outcome, Place, REFUSED_MAX, Recovered,
+    Refused, RefusedReason, TransactionError, Transactions,
 };
 pub use trust::{TrustError, TrustedProjects};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};

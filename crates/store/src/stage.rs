@@ -5,6 +5,7 @@
 //! that is being removed keeps its lock to the end, so a removal that is interrupted is finished at the next start.
 
 use std::fmt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -157,9 +158,30 @@ impl Scratch {
         self.folder.path()
     }
 
-    /// The folder once the run is over, readable whatever mode the run gave it.
-    #[allow(dead_code, reason = "whoever collects what a run wrote starts here")]
-    pub(crate) fn open_again(&self) -> Result<&Dir, Errno> {
+    /// What the run left there, for [`Changes::of_outputs`](crate::Changes::of_outputs): readable whatever mode it gave
+    /// the folder. Nothing of the run may be alive.
+    ///
+    /// # Errors
+    /// `E_SKILL_WORKSPACE_FAILED`.
+    pub fn outputs(&self) -> Result<impl AsFd + use<'_>, StageError> {
+        self.open_again().map_err(failed("read what a run left"))
+    }
+
+    /// What the run wrote over the overlay whose upper folder this is, for [`Changes::of_overlay`](crate::Changes::of_overlay);
+    /// as [`Scratch::outputs`].
+    ///
+    /// # Errors
+    /// `E_SKILL_WORKSPACE_FAILED`.
+    pub fn overlay_changes(&self) -> Result<impl AsFd + use<>, StageError> {
+        let open = || {
+            let changes = self.open_again()?.open_dir(CHANGES.as_bytes()).map_err(|_| Errno::NOTDIR)?;
+            rustix::fs::fchmod(&changes, rustix::fs::Mode::RWXU)?;
+            Ok(changes)
+        };
+        open().map_err(failed("read what a run wrote into the workspace"))
+    }
+
+    fn open_again(&self) -> Result<&Dir, Errno> {
         rustix::fs::fchmod(self.folder.content(), rustix::fs::Mode::RWXU)?;
         Ok(self.folder.content().dir())
     }
@@ -186,6 +208,8 @@ fn failed(doing: &'static str) -> impl Fn(Errno) -> StageError {
 }
 
 const FOLDER: &str = "staging";
+/// What the sandbox calls the folder in an overlay's upper one.
+const CHANGES: &str = "changes";
 
 impl Coded for StageError {
     fn code(&self) -> Code {

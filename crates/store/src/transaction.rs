@@ -114,7 +114,8 @@ impl Transactions {
     }
 
     fn recover_watched(&self, before: Before<'_>) -> Result<Vec<Recovered>, TransactionError> {
-        recover::recover(Disk { before }, &self.records).map_err(failed("recover the transactions that were left"))
+        recover::recover(Disk { before }, &self.records)
+            .map_err(failed("recover the transactions that were left"))
     }
 
     fn apply_watched(

@@ -1,5 +1,6 @@
 //! The one folder that a person grants to a run.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use fumehood_core::{Shown, WorkspaceIdentity};
@@ -71,6 +72,12 @@ impl Workspace {
 
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
+    }
+}
+
+impl AsFd for Workspace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
     }
 }
 

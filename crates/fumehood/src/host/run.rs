@@ -193,11 +193,12 @@ impl Host {
         })?;
         let reading = snapshot.skill_md().reading(folder.directory_name());
         let inspection = inspect(reading, facts, &snapshot);
-        let name = inspection.reading.skill.as_ref().map(|skill| skill.name.clone());
-        let name = name.ok_or_else(|| {
+        let text = inspection.skill.as_ref().ok_or_else(|| {
             let message = "the skill cannot be loaded, so nothing of it can run";
             Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
         })?;
+        let name = SkillName::parse(&text.name);
+        let name = name.map_err(|error| Fault::of(&error, "`fumehood check` says what is wrong with it"))?;
         let source = source.unwrap_or_else(|| GIVEN.to_owned());
         Ok(Captured { source, name, snapshot, inspection })
     }

@@ -1,6 +1,7 @@
 //! What one call names: its argument vector, and the files that it grants by naming them.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fumehood_core::call::{Argument, exact_arguments, script_arguments};
@@ -38,9 +39,9 @@ impl Named {
         };
         let arguments =
             arguments.map_err(|error| RunError::new(Failure::Validation, error.code(), error.to_string()))?;
-        let folder = |path| Workspace::open(path, &workshop.forbidden);
-        let open = |path: &std::path::PathBuf| {
-            folder(path).map_err(|error| refused(&error, &path.to_string_lossy()))
+        let open = |path: &PathBuf| {
+            let folder = Workspace::open(path, &workshop.forbidden);
+            folder.map_err(|error| refused(&error, &path.to_string_lossy()))
         };
         let workspace = granted.workspace.as_ref();
         let workspace = workspace.map(|(path, access)| Ok((open(path)?, *access))).transpose()?;
@@ -59,7 +60,7 @@ impl Named {
         }
         for path in &granted.write {
             let grant = match typed.write(path) {
-                Err(GrantError::Missing) => typed.create(path),
+                Err(GrantError::FileMissing) => typed.create(path),
                 other => other,
             };
             found.writes.push(grant.map_err(|error| refused(&error, path))?);

@@ -134,7 +134,7 @@ impl Script {
         frame.list(&named.writes, |frame, file| {
             frame.optional(file.original(), |frame, original| original.write_to(frame));
         });
-        frame.optional(named.out.as_ref(), |frame, out| out.write_to(frame));
+        frame.optional(named.out.as_ref(), |frame, out| out.identity().write_to(frame));
         let limits = parts.limits;
         for number in [
             u64::try_from(named.wall.as_millis()).unwrap_or(u64::MAX),

@@ -1,16 +1,19 @@
 //! The run itself: laid out from memory, looked at once more, started, waited for; and what it wrote, applied.
 
+use std::fmt::Display;
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
-use fumehood_core::code::Code;
-use fumehood_core::code::Coded;
+use fumehood_core::code::{Class, Code, Coded};
 use fumehood_core::receipt::Applied;
 use fumehood_core::tool::{Failure, Tier};
 use fumehood_gate::{Accepted, Attempt, Plan, RawOutput, RunError, Runner};
 use fumehood_sandbox as sandbox;
-use fumehood_store::{Baseline, Changes, Expected, Place, Scratch, Staged, TransactionError, copy_originals};
+use fumehood_store::{
+    Baseline, ChangeLimits, Changes, Committed, Expected, Place, Scratch, Staged, TransactionError,
+    WriteGrant, copy_originals,
+};
 
 use super::call::Named;
 use super::confine::{floor, level};
@@ -24,18 +27,29 @@ pub(super) struct Ready {
     named: Named,
     interpreter: PinnedInterpreter,
     written: Written,
+    committed: Option<Committed>,
 }
 
-/// Where a run writes, until what it wrote is applied or thrown away.
+/// Where a run writes and what was there before, until what it wrote is applied or thrown away.
 #[derive(Default)]
 struct Written {
-    out: Option<(Scratch, Vec<Expected>)>,
-    workspace: Option<(Scratch, Place, Baseline)>,
+    folders: Folders,
+    /// What the person named to be replaced or made.
+    expected: Vec<Expected>,
+    /// The workspace, if it may be changed.
+    baseline: Option<Baseline>,
+}
+
+#[derive(Default)]
+struct Folders {
+    out: Option<Scratch>,
+    /// Over the workspace.
+    upper: Option<Scratch>,
 }
 
 impl Ready {
     pub(super) fn new(script: Script, plan: Plan, named: Named, interpreter: PinnedInterpreter) -> Self {
-        Self { script, plan, named, interpreter, written: Written::default() }
+        Self { script, plan, named, interpreter, written: Written::default(), committed: None }
     }
 }
 
@@ -45,11 +59,10 @@ impl Runner for Ready {
     }
 
     fn run(&mut self, attempt: Attempt<'_>) -> RawOutput {
-        let confined = match self.launch() {
-            Ok((confined, staged)) => (confined, staged),
+        let (confined, staged) = match self.launch() {
+            Ok(launched) => launched,
             Err(error) => return RawOutput::failed(error),
         };
-        let (confined, staged) = confined;
         attempt.sandbox_started(self.level());
         let outcome = confined.wait(&|| attempt.is_cancelled());
         // Nothing of the run is left that could read it; what cannot be removed now is swept at the next start.
@@ -64,30 +77,25 @@ impl Runner for Ready {
     }
 
     fn apply(&mut self, accepted: Accepted<'_>) -> Result<Vec<Applied>, RunError> {
-        let Written { out, workspace } = std::mem::take(&mut self.written);
-        let limits = self.script.workshop.changes;
-        let mut changes = Changes::default();
-        // Held until all is applied: what is applied is read from there.
-        let mut folders = Vec::new();
-        if let Some((scratch, expected)) = out {
-            let rest = self.named.out.as_ref().map(|out| Place::of(out, out.path())).transpose();
-            let rest = rest.map_err(not_applied)?;
-            changes = changes
-                .and(Changes::of_outputs(&scratch, expected, rest.as_ref(), limits).map_err(not_applied)?);
-            folders.push(scratch);
-        }
-        if let Some((scratch, place, baseline)) = workspace {
-            let unlocked = &self.script.workshop.unlocked;
-            let found = Changes::of_overlay(&scratch, &place, &baseline, unlocked, limits);
-            changes = changes.and(found.map_err(not_applied)?);
-            folders.push(scratch);
-        }
+        // The folders stay until all is applied: it is read from there.
+        let Written { folders, expected, baseline } = std::mem::take(&mut self.written);
+        let changes = self.changes(&folders, expected, baseline)?;
         if changes.is_empty() {
             return Ok(Vec::new());
         }
         let transactions = &self.script.workshop.transactions;
-        let applied = transactions.apply(changes, accepted.receipt(), &|| accepted.is_cancelled());
-        applied.map_err(not_applied)
+        let applied = transactions.apply(&changes, accepted.receipt(), &|| accepted.is_cancelled());
+        let committed = applied.map_err(|error| refused(&error))?;
+        let applied = committed.applied().to_vec();
+        self.committed = Some(committed);
+        Ok(applied)
+    }
+
+    fn recorded(&mut self) {
+        if let Some(committed) = self.committed.take() {
+            // It is told of again at the next start, which does no harm.
+            let _ = committed.acknowledge();
+        }
     }
 }
 
@@ -113,7 +121,7 @@ impl Ready {
             return Err(RunError::new(Failure::Integrity, Code::InterpreterChanged, message));
         }
         if let Some((workspace, _)) = &self.named.workspace {
-            workspace.recheck().map_err(|error| named_host(Failure::Integrity, &error, "the workspace"))?;
+            workspace.recheck().map_err(|error| about(Failure::Integrity, &error, "the workspace"))?;
         }
         let confined = workshop.sandbox.spawn(&profile).map_err(|error| unconfined(&error))?;
         Ok((confined, staged))
@@ -126,19 +134,43 @@ impl Ready {
         let mut written = Written::default();
         if self.named.has_out() {
             let scratch = workshop.staging.scratch().map_err(|error| host(&error))?;
-            let bytes_max = workshop.changes.bytes_max;
-            copy_originals(writes, &scratch, bytes_max)
-                .map_err(|error| named_host(Failure::Path, &error, "a file that would be replaced"))?;
-            let expected = writes.iter().map(fumehood_store::WriteGrant::expected);
-            written.out = Some((scratch, expected.collect::<Result<_, _>>().map_err(not_applied)?));
+            copy_originals(writes, &scratch, ChangeLimits::BYTES_DEFAULT)
+                .map_err(|error| about(Failure::Path, &error, "a file that would be replaced"))?;
+            let expected = writes.iter().map(WriteGrant::expected).collect::<Result<_, _>>();
+            written.expected = expected.map_err(|error| refused(&error))?;
+            written.folders.out = Some(scratch);
         }
         if let Some((workspace, WorkspaceAccess::Change)) = workspace {
-            let scratch = workshop.staging.scratch().map_err(|error| host(&error))?;
-            let place = Place::of(workspace, workspace.path()).map_err(not_applied)?;
-            let baseline = Baseline::of(&place, &workshop.unlocked, workshop.changes).map_err(not_applied)?;
-            written.workspace = Some((scratch, place, baseline));
+            let place = Place::of(workspace, workspace.path()).map_err(|error| refused(&error))?;
+            let baseline = Baseline::of(&place, &workshop.unlocked, workshop.changes);
+            written.baseline = Some(baseline.map_err(|error| refused(&error))?);
+            written.folders.upper = Some(workshop.staging.scratch().map_err(|error| host(&error))?);
         }
         Ok(written)
+    }
+
+    /// What the run wrote, judged.
+    fn changes(
+        &self,
+        folders: &Folders,
+        expected: Vec<Expected>,
+        baseline: Option<Baseline>,
+    ) -> Result<Changes, RunError> {
+        let limits = self.script.workshop.changes;
+        let mut changes = Changes::default();
+        if let Some(out) = &folders.out {
+            let rest = self.named.out.as_ref().map(|rest| Place::of(rest, rest.path())).transpose();
+            let rest = rest.map_err(|error| refused(&error))?;
+            let outputs = out.outputs().map_err(|error| host(&error))?;
+            let found = Changes::of_outputs(outputs, expected, rest.as_ref(), limits);
+            changes = changes.and(found.map_err(|error| refused(&error))?);
+        }
+        if let (Some(upper), Some(baseline)) = (&folders.upper, baseline) {
+            let wrote = upper.overlay_changes().map_err(|error| host(&error))?;
+            let found = Changes::of_overlay(baseline, wrote, limits);
+            changes = changes.and(found.map_err(|error| refused(&error))?);
+        }
+        Ok(changes)
     }
 
     fn profile(&self, staged: &Staged) -> Result<sandbox::Profile, RunError> {
@@ -187,15 +219,16 @@ impl Ready {
     }
 
     fn folders(&self, mut builder: sandbox::ProfileBuilder) -> sandbox::ProfileBuilder {
-        if let Some((scratch, _)) = &self.written.out {
-            builder = builder.grant(scratch.path(), OUT_PLACE, sandbox::Access::Write);
+        let Folders { out, upper } = &self.written.folders;
+        if let Some(out) = out {
+            builder = builder.grant(out.path(), OUT_PLACE, sandbox::Access::Write);
         }
-        match (&self.named.workspace, &self.written.workspace) {
+        match (&self.named.workspace, upper) {
             (Some((workspace, WorkspaceAccess::Read)), _) => {
                 builder.grant(workspace.path(), workspace.path(), sandbox::Access::Read)
             }
-            (Some((workspace, WorkspaceAccess::Change)), Some((scratch, ..))) => {
-                builder.overlay(workspace.path(), scratch.path(), workspace.path())
+            (Some((workspace, WorkspaceAccess::Change)), Some(upper)) => {
+                builder.overlay(workspace.path(), upper.path(), workspace.path())
             }
             _ => builder,
         }
@@ -204,16 +237,29 @@ impl Ready {
     /// Whether the script sees the file in the workspace already.
     fn is_in_workspace(&self, path: &str) -> bool {
         let workspace = self.named.workspace.as_ref();
-        workspace.is_some_and(|(workspace, _)| PathBuf::from(path).starts_with(workspace.path()))
+        workspace.is_some_and(|(workspace, _)| Path::new(path).starts_with(workspace.path()))
     }
 }
 
-fn host(error: &(impl Coded + std::fmt::Display)) -> RunError {
-    RunError::new(Failure::Host, error.code(), error.to_string())
+fn host(error: &(impl Coded + Display)) -> RunError {
+    about(Failure::Host, error, "")
 }
 
-fn named_host(failure: Failure, error: &(impl Coded + std::fmt::Display), what: &str) -> RunError {
-    RunError::new(failure, error.code(), format!("{what} {error}"))
+/// An error about something that the host names in front of it.
+fn about(failure: Failure, error: &(impl Coded + Display), what: &str) -> RunError {
+    let message = format!("{what} {error}");
+    RunError::new(failure, error.code(), message.trim_start())
+}
+
+/// What was written is not applied: for what it is, or since somebody else was there meanwhile, or since the host could not.
+fn refused(error: &TransactionError) -> RunError {
+    let failure = match error.code().class() {
+        Class::Denied | Class::TooLarge => Failure::Policy,
+        Class::Conflict => Failure::Integrity,
+        Class::Cancelled => Failure::Cancelled,
+        _ => Failure::Host,
+    };
+    about(failure, error, "")
 }
 
 fn changed(message: &str) -> RunError {
@@ -222,11 +268,6 @@ fn changed(message: &str) -> RunError {
 
 fn internal(message: &str) -> RunError {
     RunError::new(Failure::Host, Code::Internal, message)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn not_applied(error: TransactionError) -> RunError {
-    RunError::new(Failure::Host, error.code(), error.to_string())
 }
 
 /// Between the polite signal and the other one.

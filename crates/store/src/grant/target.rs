@@ -12,6 +12,7 @@ use super::{GrantError, PathRules, text_of};
 use crate::dir::{Dir, File, Kind, OpenError, Stat};
 use crate::own::write_at;
 use crate::stage::Scratch;
+use crate::transaction::{Expected, TransactionError};
 
 /// A file that a script may replace or make. The script sees a file of its [`name`](WriteGrant::name) in its output folder.
 #[derive(Debug)]
@@ -24,8 +25,7 @@ pub struct WriteGrant {
 
 /// Where a file goes once the run has ended well: a name in a folder that is held open.
 #[derive(Debug)]
-#[allow(dead_code, reason = "whoever applies what a run wrote reads them")]
-pub struct FileTarget {
+pub(crate) struct FileTarget {
     /// The folder.
     pub(crate) folder: Dir,
     /// Its path: absolute, behind all links.
@@ -175,9 +175,20 @@ impl WriteGrant {
         self.target.original.as_ref()
     }
 
-    /// The place for what the run gives.
-    pub fn into_target(self) -> FileTarget {
-        self.target
+    /// The place for what the run gives, for [`Changes::of_outputs`](crate::Changes::of_outputs).
+    ///
+    /// # Errors
+    /// `E_WORKSPACE_REFUSED` and `E_SKILL_WORKSPACE_FAILED`, also if what is there is not what was granted.
+    pub fn expected(&self) -> Result<Expected, TransactionError> {
+        let FileTarget { folder, folder_path, name, original } = &self.target;
+        let place = crate::transaction::Place::of(folder, Path::new(folder_path))?;
+        let Some(original) = original else { return Expected::create(name, &place, name) };
+        let expected = Expected::write(name, &place, name)?;
+        if expected.is_of(original) {
+            Ok(expected)
+        } else {
+            Err(TransactionError::Place("holds another file by now"))
+        }
     }
 }
 

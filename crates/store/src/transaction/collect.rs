@@ -103,7 +103,9 @@ impl<'c> Collector<'c> {
         }
         let (entries, more) = source.entries(ENTRIES_MAX).map_err(|errno| unreadable(errno))?;
         let mut seen = BTreeSet::new();
-        for Entry { name, .. } in entries.into_iter().filter(|entry| !path.is_empty() || !is_skipped(&entry.name)) {
+        for Entry { name, .. } in
+            entries.into_iter().filter(|entry| !path.is_empty() || !is_skipped(&entry.name))
+        {
             let whole = join_bytes(path.as_bytes(), &name);
             self.count(&whole)?;
             self.entry(source, &whole, &name, parent)?;
@@ -119,13 +121,7 @@ impl<'c> Collector<'c> {
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        source: &Dir,
-        path: &[u8],
-        name: &[u8],
-        parent: Option<Identity>,
-    ) -> Result<(), End> {
+    fn entry(&mut self, source: &Dir, path: &[u8], name: &[u8], parent: Option<Identity>) -> Result<(), End> {
         let name = match names::check_name(name, &self.baseline.unlocked) {
             Ok(_) if names::is_too_deep(path) => Err(RefusedReason::TooDeep),
             checked => checked,
@@ -198,7 +194,11 @@ impl<'c> Collector<'c> {
     ) -> Result<(), End> {
         let judged = judge_written(&stamp).and_then(|()| {
             self.bytes_left = self.bytes_left.checked_sub(stamp.size).ok_or(RefusedReason::TooLarge)?;
-            if self.form == Form::Overlay && is_marked(source, name) { Err(RefusedReason::Mark) } else { Ok(()) }
+            if self.form == Form::Overlay && is_marked(source, name) {
+                Err(RefusedReason::Mark)
+            } else {
+                Ok(())
+            }
         });
         if let Err(reason) = judged {
             self.refuse(path.as_bytes(), reason);
@@ -346,8 +346,7 @@ impl<'c> Collector<'c> {
 fn is_marked(source: &Dir, name: &str) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::openat(source, name, flags, Mode::empty()) else { return true };
-    let has =
-        |mark| !matches!(rustix::fs::fgetxattr_query(&file, mark), Err(Errno::NODATA | Errno::NOTSUP));
+    let has = |mark| !matches!(rustix::fs::fgetxattr_query(&file, mark), Err(Errno::NODATA | Errno::NOTSUP));
     MARKS.into_iter().any(has)
 }
 

@@ -282,7 +282,9 @@ impl Moves<'_> {
     pub(super) fn remove_originals(&self) -> Result<Vec<Left>, Errno> {
         let mut left = Vec::new();
         for made in &self.plan.moves {
-            let (Some(original), Ok(staging)) = (made.action.original(), self.staging(made)) else { continue };
+            let (Some(original), Ok(staging)) = (made.action.original(), self.staging(made)) else {
+                continue;
+            };
             let number = made.number.to_string();
             if let Action::Remove { inside, .. } = &made.action {
                 for (path, stamp) in inside.iter().rev() {

@@ -95,7 +95,8 @@ impl ChangeLimits {
         let within = (1..=Self::CHANGES_CEILING).contains(&changes)
             && (1..=Self::BYTES_CEILING).contains(&bytes)
             && (1..=Self::ENTRIES_CEILING).contains(&entries);
-        let reason = "a run may change 1 to 65536 files, write 1 byte to 1 TiB, in a folder of 1 to 1048576 entries";
+        let reason =
+            "a run may change 1 to 65536 files, write 1 byte to 1 TiB, in a folder of 1 to 1048576 entries";
         if within { Ok(Self { changes, bytes, entries }) } else { Err(TransactionError::Limit(reason)) }
     }
 }

@@ -73,7 +73,8 @@ fn parse(text: &str) -> Option<Plan> {
     let mut lines = body.lines().skip(1);
     let receipt = ReceiptId::parse(lines.next()?.strip_prefix("receipt\t")?).ok()?;
     let staging = lines.next()?.strip_prefix("staging\t")?.to_owned();
-    let is_ours = staging.starts_with(names::OURS) && names::is_plain_path(&staging) && !staging.contains('/');
+    let is_ours =
+        staging.starts_with(names::OURS) && names::is_plain_path(&staging) && !staging.contains('/');
     let mut plan = Plan { receipt, staging, places: Vec::new(), moves: Vec::new() };
     for line in lines {
         read_line(&mut plan, &line.split('\t').collect::<Vec<_>>())?;
@@ -105,7 +106,9 @@ fn read_line(plan: &mut Plan, fields: &[&str]) -> Option<()> {
 fn read_action(what: &str, facts: &[&str]) -> Option<Action> {
     Some(match (what, facts) {
         ("folder", [new]) => Action::MakeFolder { new: read_stamp(new)? },
-        ("create", [new, sha256]) => Action::Create { new: read_stamp(new)?, sha256: Sha256::of_record(sha256)? },
+        ("create", [new, sha256]) => {
+            Action::Create { new: read_stamp(new)?, sha256: Sha256::of_record(sha256)? }
+        }
         ("replace", [new, sha256, original]) => {
             let (new, original) = (read_stamp(new)?, read_stamp(original)?);
             Action::Replace { new, sha256: Sha256::of_record(sha256)?, original }

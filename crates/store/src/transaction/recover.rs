@@ -60,7 +60,10 @@ impl Recovered {
                 let disk = Disk { before: &super::disk::unwatched };
                 self.record.close(disk).map_err(failed("close the record of a transaction"))
             }
-            Outcome::Unreachable { .. } | Outcome::Failed { .. } | Outcome::OtherVersion | Outcome::Damaged => Ok(()),
+            Outcome::Unreachable { .. }
+            | Outcome::Failed { .. }
+            | Outcome::OtherVersion
+            | Outcome::Damaged => Ok(()),
         }
     }
 }

@@ -152,7 +152,9 @@ fn tree(top: &Path) -> Tree {
             let (kind, bytes) = match () {
                 () if kind.is_dir() => ('d', Vec::new()),
                 () if kind.is_file() => ('f', fs::read(&path).unwrap()),
-                () if kind.is_symlink() => ('l', fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()),
+                () if kind.is_symlink() => {
+                    ('l', fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+                }
                 () if kind.is_fifo() => ('p', Vec::new()),
                 () => ('s', Vec::new()),
             };

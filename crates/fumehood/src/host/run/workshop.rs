@@ -9,8 +9,8 @@ use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
 use fumehood_sandbox::Sandbox;
 use fumehood_store::{
-    Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Pins, Settings, Snapshot,
-    Source, Staging, Transactions,
+    Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins, Recovered,
+    Settings, Snapshot, Source, SourceKind, Staging, Transactions,
 };
 
 use super::Captured;
@@ -54,7 +54,10 @@ impl Host {
             staging,
             transactions,
             envelope: settings.envelope.clone(),
-            environment: settings.environment.variables(),
+            environment: {
+                let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+                settings.environment.iter().map(variable).collect()
+            },
             forbidden: self.forbidden(&home, &settings),
             interpreters: Box::new(interpreters),
             unlocked: settings.unlocked.iter().cloned().collect(),
@@ -70,8 +73,9 @@ impl Host {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
         }
         let sources = Source::conventional(settings, &self.surroundings, |_| true);
-        for path in self.sources.iter().chain(&sources).filter_map(Source::path) {
-            forbidden = forbidden.with(ForbiddenKind::Source, path);
+        let on_disk = |source: &&Source| !matches!(source.kind, SourceKind::Memory(_));
+        for source in self.sources.iter().chain(&sources).filter(on_disk) {
+            forbidden = forbidden.with(ForbiddenKind::Source, &source.path);
         }
         for interpreter in &settings.interpreters {
             forbidden =
@@ -94,11 +98,30 @@ fn prefix(interpreter: &std::path::Path) -> &std::path::Path {
 fn recover(transactions: &Transactions, journal: &Journal) -> Result<(), Fault> {
     let recovered = transactions.recover().map_err(|error| Fault::of(&error, MEND))?;
     for transaction in recovered {
-        let row = transaction.to_json();
+        let row = recovered_row(&transaction);
         let written = journal.append(ROW_RECOVERED, &row, SystemTime::now(), Flush::Now);
         written.map_err(|error| Fault::of(&error, MEND))?;
+        // It is told of again at the next start, which does no harm.
+        let _ = transaction.acknowledge();
     }
     Ok(())
+}
+
+/// What became of a transaction that a killed host left, under the id of its receipt.
+fn recovered_row(transaction: &Recovered) -> String {
+    let text = |text: &str| Json::String(text.to_owned());
+    let list = |paths: &mut dyn Iterator<Item = &str>| Json::Array(paths.map(text).collect());
+    let (outcome, paths) = match &transaction.outcome {
+        Outcome::Applied(applied) => ("applied", list(&mut applied.iter().map(|one| one.path.as_str()))),
+        Outcome::Undone(left) => ("undone", list(&mut left.iter().map(|one| one.path.as_str()))),
+        Outcome::Unreachable { path } => ("unreachable", list(&mut [path.as_str()].into_iter())),
+        Outcome::OtherVersion => ("other_version", Json::Array(Vec::new())),
+        _ => ("failed", Json::Array(Vec::new())),
+    };
+    let id = transaction.receipt.map_or(Json::Null, |receipt| text(&receipt.to_string()));
+    let row = [("id", id), ("outcome", text(outcome)), ("paths", paths)];
+    let row = Json::Object(row.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
+    String::from_utf8_lossy(&row.to_bytes()).into_owned()
 }
 
 impl Bench {

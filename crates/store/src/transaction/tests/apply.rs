@@ -105,7 +105,10 @@ fn a_committed_transaction_is_reported_until_it_is_acknowledged() {
     drop(committed);
     for _ in 0..2 {
         let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
-        assert_eq!((recovered.receipt, &recovered.outcome), (Some(receipt(7)), &Outcome::Applied(applied.clone())));
+        assert_eq!(
+            (recovered.receipt, &recovered.outcome),
+            (Some(receipt(7)), &Outcome::Applied(applied.clone()))
+        );
         // As long as one is at work on what is left, nobody else is.
         assert!(desk.transactions().recover().unwrap().is_empty());
     }

@@ -92,7 +92,11 @@ fn killed_at_every_step_the_folder_is_as_it_was_or_complete() {
     for at in 0.. {
         let desk = fresh();
         let killed = is_killed(&desk, "apply", at);
-        if recovered(&desk, at) { complete += 1 } else { undone += 1 }
+        if recovered(&desk, at) {
+            complete += 1
+        } else {
+            undone += 1
+        }
         if !killed {
             break;
         }

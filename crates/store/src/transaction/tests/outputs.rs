@@ -90,7 +90,11 @@ fn what_a_person_may_not_have_written_is_refused_before_the_run() {
         assert_eq!(Expected::write("x", &place, name).unwrap_err().code(), Code::WorkspaceFailed, "{name:?}");
     }
     for name in ["..", ".", "", "sub/x", "/x", "a\nb", ".fumehood-x"] {
-        assert_eq!(Expected::create("x", &place, name).unwrap_err().code(), Code::WorkspaceFailed, "{name:?}");
+        assert_eq!(
+            Expected::create("x", &place, name).unwrap_err().code(),
+            Code::WorkspaceFailed,
+            "{name:?}"
+        );
     }
 }
 

@@ -47,7 +47,9 @@ fn disturbed_everywhere(
 
 /// Without what somebody did in `keep`, which the check looks at by itself.
 fn without_keep(tree: Tree) -> Tree {
-    tree.into_iter().filter(|(path, _)| !path.starts_with("keep") && !path.starts_with(".fumehood-")).collect()
+    tree.into_iter()
+        .filter(|(path, _)| !path.starts_with("keep") && !path.starts_with(".fumehood-"))
+        .collect()
 }
 
 fn before_and_after() -> [Tree; 2] {
@@ -68,9 +70,12 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
         assert_eq!(now, if result.is_ok() { after } else { before }, "step {at}");
         // The folder that was moved away is whole: all old or all new, never without a file.
         let moved = tree(&desk.scratch.at("moved"));
-        let text = |name: &str| moved.get(name).map(|(_, _, bytes)| String::from_utf8(bytes.clone()).unwrap());
+        let text =
+            |name: &str| moved.get(name).map(|(_, _, bytes)| String::from_utf8(bytes.clone()).unwrap());
         match result {
-            Ok(()) => assert_eq!((text("edited.txt").unwrap().as_str(), text("removed.txt")), ("second", None)),
+            Ok(()) => {
+                assert_eq!((text("edited.txt").unwrap().as_str(), text("removed.txt")), ("second", None))
+            }
             Err(TransactionError::Conflict { left, .. }) => {
                 // What could not be put back is kept and named.
                 let kept = |name: &str| {
@@ -79,7 +84,11 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
                 };
                 let edited = kept("edited.txt").or_else(|| text("edited.txt"));
                 let removed = kept("removed.txt").or_else(|| text("removed.txt"));
-                assert_eq!((edited.as_deref(), removed.as_deref()), (Some("first"), Some("removed")), "step {at}");
+                assert_eq!(
+                    (edited.as_deref(), removed.as_deref()),
+                    (Some("first"), Some("removed")),
+                    "step {at}"
+                );
             }
             Err(error) => panic!("{error}"),
         }
@@ -166,7 +175,8 @@ fn nothing_is_ever_written_outside_while_somebody_swaps_folders_for_links() {
                 while !ended.load(Ordering::Relaxed) {
                     if round % 2 == 0 {
                         let flags = rustix::fs::RenameFlags::EXCHANGE;
-                        rustix::fs::renameat_with(rustix::fs::CWD, &sub, rustix::fs::CWD, &aside, flags).unwrap();
+                        rustix::fs::renameat_with(rustix::fs::CWD, &sub, rustix::fs::CWD, &aside, flags)
+                            .unwrap();
                     } else {
                         fs::rename(&sub, &aside).unwrap();
                         std::os::unix::fs::symlink(desk.scratch.at("outside"), &sub).unwrap();
