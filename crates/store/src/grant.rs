@@ -49,14 +49,20 @@ impl PathRules<'_> {
     /// characters; `E_FILE_NOT_FOUND`; `E_NOT_A_FILE`; `E_SPECIAL_FILE`; `E_PLACE_OUTSIDE`; `E_PLACE_FORBIDDEN`;
     /// `E_LINK_ESCAPES`; `E_FILE_CHANGED` if something is swapped on the way; `E_FILE_UNREADABLE`.
     pub fn read(&self, value: &str) -> Result<ReadGrant, GrantError> {
-        shape(value)?;
-        let found = self.find(value, GrantError::of_file)?;
+        let found = self.find_file(value)?;
         let path = text_of(&found.path)?;
         if let Some(kind) = self.forbidden.against_reading(&found.path) {
             return Err(GrantError::Forbidden(kind));
         }
         let file = self.open_file(&found)?;
         Ok(ReadGrant { file, path })
+    }
+
+    /// Where the path of a file leads.
+    fn find_file(&self, value: &str) -> Result<Place, GrantError> {
+        shape(value)?;
+        // Only a folder can be meant by it.
+        if value.ends_with('/') { Err(GrantError::NotAFile) } else { self.find(value, GrantError::of_file) }
     }
 
     /// Where a path leads. Nothing is opened; of what lies outside the workspace nothing is told, not even whether it is
@@ -176,5 +182,7 @@ fn replaced(error: OpenError) -> GrantError {
     }
 }
 
+#[cfg(test)]
+mod race;
 #[cfg(test)]
 mod tests;
