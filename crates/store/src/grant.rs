@@ -7,8 +7,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use fumehood_core::Shown;
 use fumehood_core::call::PATH_BYTES_MAX;
-use fumehood_core::{Frame, Shown};
 
 use crate::dir::{Dir, File, Kind, OpenError, Stat};
 use crate::forbidden::Forbidden;
@@ -138,18 +138,6 @@ impl ReadGrant {
 impl AsFd for ReadGrant {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-}
-
-impl Stat {
-    /// Adds it to what an approval is bound to.
-    pub fn write_to(&self, frame: &mut Frame) {
-        let (seconds, nanoseconds) = self.changed;
-        frame.number(self.identity.device());
-        frame.number(self.identity.inode());
-        frame.number(self.size);
-        frame.part(&seconds.to_be_bytes());
-        frame.number(nanoseconds);
     }
 }
 

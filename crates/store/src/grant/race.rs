@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fumehood_testkit::Scratch as Folder;
@@ -11,30 +11,45 @@ use rustix::fs::{CWD, RenameFlags};
 use super::*;
 use crate::home::Home;
 
-/// Swaps two names without end while `act` runs.
-fn while_swapping<T>(pairs: &[[std::path::PathBuf; 2]], act: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
+/// Swaps the names of each pair without end while `act` runs.
+fn while_swapping(pairs: &[[PathBuf; 2]], act: impl FnOnce()) {
+    let swapping = AtomicBool::new(true);
     std::thread::scope(|scope| {
+        let _end = End(&swapping);
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
+            while swapping.load(Ordering::Relaxed) {
                 for [a, b] in pairs {
                     rustix::fs::renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap();
                 }
             }
         });
-        let acted = act();
-        done.store(true, Ordering::Relaxed);
-        acted
-    })
+        act();
+    });
 }
 
-/// Tries until the race was seen to be lost and won, and some more.
-fn tries(mut one: impl FnMut() -> bool) {
-    let (mut granted, mut refused) = (0_u32, 0_u32);
-    while granted < 300 || refused < 300 {
-        if one() { granted += 1 } else { refused += 1 }
+/// Ends the swapping also when a test fails.
+struct End<'s>(&'s AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
+
+/// Tries until both ends of the race were seen often.
+fn tries(mut one: impl FnMut() -> bool) {
+    let (mut granted, mut refused) = (0, 0);
+    for _ in 0..TRIES_MAX {
+        if granted >= OFTEN && refused >= OFTEN {
+            return;
+        }
+        if one() { granted += 1 } else { refused += 1 }
+    }
+    panic!("granted {granted} times and refused {refused} times: there was no race");
+}
+
+const OFTEN: u32 = 100;
+const TRIES_MAX: u32 = 2_000_000;
 
 fn read(grant: &ReadGrant) -> Vec<u8> {
     grant.file.read(0, 100).unwrap()
@@ -43,7 +58,7 @@ fn read(grant: &ReadGrant) -> Vec<u8> {
 struct World {
     folder: Folder,
     forbidden: Forbidden,
-    work: std::path::PathBuf,
+    work: PathBuf,
 }
 
 fn world() -> World {
@@ -106,7 +121,7 @@ fn a_swap_never_leads_out_of_the_workspace() {
 
 #[test]
 fn a_swap_never_leads_to_what_is_forbidden_and_never_waits() {
-    let World { forbidden, work, .. } = world();
+    let World { folder: _folder, forbidden, work } = world();
     let rules = PathRules { base: &work, beneath: None, forbidden: &forbidden, unlocked: &[] };
     let pairs = [["file", "link-to-state"], ["third", "fifo"]];
     let pairs = pairs.map(|pair| pair.map(|name| work.join(name)));

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use fumehood_core::manifest::PathAccess;
-use fumehood_core::{Code, Coded as _};
+use fumehood_core::{Code, Coded as _, Frame};
 use fumehood_testkit::{Opens, Scratch as Folder, is_root, without_privilege};
 
 use super::*;

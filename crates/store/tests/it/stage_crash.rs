@@ -101,7 +101,7 @@ fn what_a_killed_process_left_is_removed_unread_and_a_living_ones_stays() {
     living.kill().unwrap();
     living.wait().unwrap();
     drop(Staging::open(&home).unwrap());
-    assert_eq!(folders(&home), [PathBuf::new(); 0]);
+    assert_eq!(folders(&home), NONE);
 }
 
 // CHK-021
@@ -115,7 +115,7 @@ fn killed_between_two_steps_nothing_is_left() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(Staging::open(&home).unwrap().unswept(), 0);
-        assert_eq!(folders(&home), [PathBuf::new(); 0], "after {run}");
+        assert_eq!(folders(&home), NONE, "after {run}");
     }
 }
 
@@ -128,5 +128,7 @@ fn several_processes_do_not_sweep_each_others() {
     for child in &mut children {
         assert!(child.wait().unwrap().success());
     }
-    assert_eq!(folders(&home), [PathBuf::new(); 0]);
+    assert_eq!(folders(&home), NONE);
 }
+
+const NONE: [PathBuf; 0] = [];
