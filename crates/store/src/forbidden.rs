@@ -71,7 +71,7 @@ impl Forbidden {
         });
         match () {
             () if folder.parent().is_none() => Some(ForbiddenKind::Root),
-            () if RESERVED.iter().any(|place| reserved(&place)) => Some(ForbiddenKind::Reserved),
+            () if RESERVED.iter().any(reserved) => Some(ForbiddenKind::Reserved),
             () => listed.map(|(kind, _)| *kind),
         }
     }
@@ -90,7 +90,7 @@ impl Forbidden {
 
     fn against_file(&self, file: &Path, counts: impl Fn(ForbiddenKind) -> bool) -> Option<ForbiddenKind> {
         let is_reserved = |place: &&str| *place != TEMPORARY && file.starts_with(place);
-        if RESERVED.iter().any(|place| is_reserved(&place)) {
+        if RESERVED.iter().any(is_reserved) {
             return Some(ForbiddenKind::Reserved);
         }
         let is_in = |(kind, place): &&(ForbiddenKind, PathBuf)| counts(*kind) && file.starts_with(place);

@@ -7,8 +7,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use fumehood_core::Shown;
 use fumehood_core::call::PATH_BYTES_MAX;
-use fumehood_core::{Frame, Shown};
 
 use crate::dir::{Dir, File, Kind, OpenError, Stat};
 use crate::forbidden::Forbidden;
@@ -49,14 +49,20 @@ impl PathRules<'_> {
     /// characters; `E_FILE_NOT_FOUND`; `E_NOT_A_FILE`; `E_SPECIAL_FILE`; `E_PLACE_OUTSIDE`; `E_PLACE_FORBIDDEN`;
     /// `E_LINK_ESCAPES`; `E_FILE_CHANGED` if something is swapped on the way; `E_FILE_UNREADABLE`.
     pub fn read(&self, value: &str) -> Result<ReadGrant, GrantError> {
-        shape(value)?;
-        let found = self.find(value, GrantError::of_file)?;
+        let found = self.find_file(value)?;
         let path = text_of(&found.path)?;
         if let Some(kind) = self.forbidden.against_reading(&found.path) {
             return Err(GrantError::Forbidden(kind));
         }
         let file = self.open_file(&found)?;
         Ok(ReadGrant { file, path })
+    }
+
+    /// Where the path of a file leads.
+    fn find_file(&self, value: &str) -> Result<Place, GrantError> {
+        shape(value)?;
+        // Only a folder can be meant by it.
+        if value.ends_with('/') { Err(GrantError::NotAFile) } else { self.find(value, GrantError::of_file) }
     }
 
     /// Where a path leads. Nothing is opened; of what lies outside the workspace nothing is told, not even whether it is
@@ -135,18 +141,6 @@ impl AsFd for ReadGrant {
     }
 }
 
-impl Stat {
-    /// Adds it to what an approval is bound to.
-    pub fn write_to(&self, frame: &mut Frame) {
-        let (seconds, nanoseconds) = self.changed;
-        frame.number(self.identity.device());
-        frame.number(self.identity.inode());
-        frame.number(self.size);
-        frame.part(&seconds.to_be_bytes());
-        frame.number(nanoseconds);
-    }
-}
-
 /// Whether a text is a path that is looked at: 1 to 4,095 bytes without control characters.
 pub(crate) fn shape(path: &str) -> Result<(), GrantError> {
     match () {
@@ -176,5 +170,7 @@ fn replaced(error: OpenError) -> GrantError {
     }
 }
 
+#[cfg(test)]
+mod race;
 #[cfg(test)]
 mod tests;

@@ -68,10 +68,12 @@ impl GrantError {
 
     fn of(error: OpenError, missing: Self) -> Self {
         match error {
-            OpenError::Missing | OpenError::System(Errno::NAMETOOLONG) => missing,
             OpenError::Kind(Kind::Directory) => Self::NotAFile,
             OpenError::Kind(Kind::Special) => Self::Special,
-            OpenError::Kind(Kind::File | Kind::Link) => missing,
+            // What is no folder leads nowhere, and neither does a name that is longer than any.
+            OpenError::Missing
+            | OpenError::Kind(Kind::File | Kind::Link)
+            | OpenError::System(Errno::NAMETOOLONG) => missing,
             OpenError::Escapes => Self::Link,
             OpenError::System(errno) => Self::system("open it")(errno),
         }

@@ -46,8 +46,7 @@ impl PathRules<'_> {
     /// # Errors
     /// As [`PathRules::read`], and `E_TARGET_PROTECTED`.
     pub fn write(&self, value: &str) -> Result<WriteGrant, GrantError> {
-        super::shape(value)?;
-        let found = self.find(value, GrantError::of_file)?;
+        let found = self.find_file(value)?;
         let path = text_of(&found.path)?;
         self.judge(&found.path)?;
         let file = self.open_file(&found)?;

@@ -208,7 +208,7 @@ fn only_what_has_a_name_of_ours_is_swept() {
     fs::create_dir(staging.join(ours("4"))).unwrap();
     fs::create_dir(staging.join(ours("5"))).unwrap();
     fs::set_permissions(staging.join(ours("3")), fs::Permissions::from_mode(0o700)).unwrap();
-    fs::set_permissions(staging.join(ours("4")), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(staging.join(ours("4")), fs::Permissions::from_mode(0o0)).unwrap();
     let opened = Staging::open(&home(&folder)).unwrap();
     assert_eq!(opened.unswept(), 0);
     let mut left = there(&folder);
@@ -243,7 +243,7 @@ fn a_scratch_folder_goes_whatever_is_in_it() {
     fs::create_dir_all(path.join("work/work")).unwrap();
     std::os::unix::fs::symlink("/", path.join("root")).unwrap();
     for closed in ["work/work", "work", ""] {
-        fs::set_permissions(path.join(closed), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path.join(closed), fs::Permissions::from_mode(0o0)).unwrap();
     }
     assert!(fumehood_testkit::without_privilege(|| {
         let readable = scratch.open_again().unwrap().entries(10).unwrap();

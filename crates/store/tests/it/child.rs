@@ -43,6 +43,9 @@ fn job() {
         "write many" => crate::artifact_crash::write_many(&home, begun),
         "fill the store" => crate::artifact_crash::fill_the_store(&home, begun),
         "append rows" => crate::journal::append_rows(&home, begun),
+        "hold files of a run" => crate::stage_crash::hold_files_of_a_run(&home, begun),
+        "lay out without end" => crate::stage_crash::lay_out_without_end(&home, begun),
+        "lay out and remove" => crate::stage_crash::lay_out_and_remove(&home, begun),
         other => panic!("{other} is no job"),
     }
 }

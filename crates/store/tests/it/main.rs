@@ -16,3 +16,4 @@ mod child;
 mod inspection;
 mod journal;
 mod memory;
+mod stage_crash;
