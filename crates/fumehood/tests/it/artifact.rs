@@ -331,8 +331,8 @@ fn an_agent_sees_its_own_artifacts_only() {
     let ids =
         |asker| host.artifacts(asker).unwrap().artifacts.into_iter().map(|one| one.id).collect::<Vec<_>>();
     let agent = Asker::Agent("claude-code");
-    assert_eq!(ids(agent), [own.clone()]);
-    assert_eq!(ids(Asker::Person), [other.clone(), own.clone()]);
+    assert_eq!(ids(agent), [own.as_str()]);
+    assert_eq!(ids(Asker::Person), [other.as_str(), &own]);
     assert_eq!(host.artifact_size(agent, &own).unwrap().byte_length, 3);
     let errors = [
         host.artifact_size(agent, &other).unwrap_err(),

@@ -129,12 +129,12 @@ fn a_long_line_is_searched_in_pieces_and_shown_in_part() {
 
 /// Runs in less address space than the artifact has bytes.
 fn in_little_room(world: &World, script: &str, arguments: &[&str]) -> fumehood_testkit::Answer {
-    let script = format!("ulimit -v 131072; {script}");
+    let script = format!("ulimit -v 163840; {script}");
     let own: [&'static str; 2] = ["-c", Box::leak(script.into_boxed_str())];
     world.call().patiently().run_behind("/bin/bash", own, arguments)
 }
 
-// Flat in memory, whatever the size: 200 MiB go through 128 MiB of addresses.
+// Flat in memory, whatever the size: 200 MiB go through 160 MiB of addresses.
 #[test]
 fn a_large_artifact_needs_little_memory() {
     let world = world();
