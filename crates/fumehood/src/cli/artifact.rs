@@ -75,7 +75,7 @@ fn slice(host: &Host, args: &SliceArgs, out: &Output) -> Result<ExitCode, Fault>
 /// However large it is, and whatever it waits for: nothing is left to put away.
 fn raw(host: &Host, id: &str, part: Part) -> Result<ExitCode, Fault> {
     Interrupt::end_at_once()?;
-    host.read_artifact(Asker::Person, id, part, &mut output::raw)?;
+    host.read_artifact(Asker::Person, id, part, &mut output::raw_while_read)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -86,7 +86,7 @@ fn size(
     number: impl Fn(&ArtifactSizeReport) -> u64,
 ) -> Result<ExitCode, Fault> {
     let report = host.artifact_size(Asker::Person, &args.id)?;
-    done(out, &report, |text| text.push_str(&format!("{}\n", number(&report))))
+    done(out, &report, |text| render::artifact::number(text, number(&report)))
 }
 
 fn grep(host: &Host, args: &GrepArgs, out: &Output) -> Result<ExitCode, Fault> {

@@ -63,19 +63,21 @@ pub(super) fn is_terminal() -> bool {
 
 /// Writes bytes to standard output as they are.
 pub(super) fn raw(bytes: &[u8]) -> Result<(), Fault> {
-    let mut stdout = io::stdout().lock();
-    written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    raw_while_read(bytes).map(drop)
 }
 
-/// A reader that has seen enough and closed the pipe is no failure.
-fn written(result: io::Result<()>) -> Result<(), Fault> {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Fault::new(
+/// As [`raw`]; says whether anybody is still there to read. A reader that has seen enough and closed the pipe is no
+/// failure, and no reason to go on.
+pub(super) fn raw_while_read(bytes: &[u8]) -> Result<bool, Fault> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Fault::new(
             Code::OutputFailed,
             format!("the answer could not be written: {error}"),
             "check the disk",
         )),
-        _ => Ok(()),
     }
 }
 

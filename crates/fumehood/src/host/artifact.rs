@@ -74,7 +74,7 @@ impl Host {
     /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`.
     pub fn artifacts(&self, asker: Asker<'_>) -> Result<ArtifactListReport, Fault> {
         let listed = match self.artifact_store()? {
-            Some(store) => store.list(asker).map_err(artifact_fault)?,
+            Some(store) => store.list(asker).map_err(|error| artifact_fault(&error))?,
             None => Vec::new(),
         };
         Ok(ArtifactListReport {
@@ -99,10 +99,10 @@ impl Host {
         let artifact = self.artifact(asker, id)?;
         let (first, count) = range.of(&artifact);
         let lines = bounds(LINE_BYTES).and_then(|bounds| artifact.cat(first, count, bounds));
-        Ok(ArtifactLinesReport::of(&artifact, lines.map_err(artifact_fault)?))
+        Ok(ArtifactLinesReport::of(&artifact, lines.map_err(|error| artifact_fault(&error))?))
     }
 
-    /// Gives a part of an artifact to `write` in pieces, as it is and however large; returns its size.
+    /// Gives a part of an artifact to `write` in pieces, as it is and however large, until `write` wants no more.
     ///
     /// # Errors
     /// Those of [`Host::artifact_lines`]; whatever `write` returns.
@@ -111,25 +111,24 @@ impl Host {
         asker: Asker<'_>,
         id: &str,
         part: Part,
-        write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
-    ) -> Result<u64, Fault> {
+        write: &mut dyn FnMut(&[u8]) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
         let artifact = self.artifact(asker, id)?;
         let span = match part {
             Part::Bytes(range) => span_of(&artifact, range),
             Part::Lines(range) => {
                 let (first, count) = range.of(&artifact);
-                artifact.line_span(first, count).map_err(artifact_fault)?
+                artifact.line_span(first, count).map_err(|error| artifact_fault(&error))?
             }
         };
         let mut at = span.start;
         loop {
             let count = usize::try_from(span.end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
             // An offset behind the end is refused here, also where nothing is asked for.
-            let piece = artifact.slice(at, count).map_err(artifact_fault)?;
-            if piece.bytes.is_empty() {
-                return Ok(span.end - span.start);
+            let piece = artifact.slice(at, count).map_err(|error| artifact_fault(&error))?;
+            if piece.bytes.is_empty() || !write(&piece.bytes)? {
+                return Ok(());
             }
-            write(&piece.bytes)?;
             at += piece.bytes.len() as u64;
         }
     }
@@ -147,7 +146,7 @@ impl Host {
         let artifact = self.artifact(asker, id)?;
         let span = span_of(&artifact, range);
         let count = usize::try_from(span.end - span.start).unwrap_or(usize::MAX).min(Bounds::BYTES_MAX);
-        let slice = artifact.slice(span.start, count).map_err(artifact_fault)?;
+        let slice = artifact.slice(span.start, count).map_err(|error| artifact_fault(&error))?;
         let end = slice.offset + slice.bytes.len() as u64;
         Ok(ArtifactSliceReport {
             schema_version: SCHEMA_VERSION,
@@ -187,7 +186,7 @@ impl Host {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<ArtifactGrepReport, Fault> {
         let compile = if search.fixed { Pattern::literal } else { Pattern::regex };
-        let pattern = compile(search.pattern, search.case).map_err(artifact_fault)?;
+        let pattern = compile(search.pattern, search.case).map_err(|error| artifact_fault(&error))?;
         let artifact = self.artifact(asker, id)?;
         let grep = Grep {
             pattern: &pattern,
@@ -197,9 +196,9 @@ impl Host {
             hits_max: search.hits_max,
             search_bytes_max: u64::MAX,
             deadline: search.deadline,
-            bounds: bounds(search.line_bytes).map_err(artifact_fault)?,
+            bounds: bounds(search.line_bytes).map_err(|error| artifact_fault(&error))?,
         };
-        let found = artifact.grep(&grep, go_on).map_err(artifact_fault)?;
+        let found = artifact.grep(&grep, go_on).map_err(|error| artifact_fault(&error))?;
         Ok(ArtifactGrepReport::of(&artifact, found))
     }
 
@@ -216,7 +215,7 @@ impl Host {
         let ids = prune.ids.iter().map(|id| artifact_id(id)).collect::<Result<Vec<_>, _>>()?;
         let rule = PruneRule { older_than: prune.older_than, keep_bytes: prune.keep_bytes, ids };
         let pruned = match self.artifact_store()? {
-            Some(store) => store.prune(&rule, now, dry_run).map_err(artifact_fault)?,
+            Some(store) => store.prune(&rule, now, dry_run).map_err(|error| artifact_fault(&error))?,
             None => Pruned { missing: rule.ids, ..Pruned::default() },
         };
         Ok(ArtifactPruneReport::of(&pruned, dry_run))
@@ -228,11 +227,12 @@ impl Host {
             Some(store) => store.get(id, asker),
             None => Err(ArtifactError::Missing),
         };
-        found.map_err(artifact_fault)
+        found.map_err(|error| artifact_fault(&error))
     }
 
     fn artifact_store(&self) -> Result<Option<Artifacts>, Fault> {
-        Artifacts::open_if_any(&self.home()?, Artifacts::BYTES_MAX_DEFAULT).map_err(artifact_fault)
+        Artifacts::open_if_any(&self.home()?, Artifacts::BYTES_MAX_DEFAULT)
+            .map_err(|error| artifact_fault(&error))
     }
 }
 
@@ -266,7 +266,7 @@ fn artifact_id(text: &str) -> Result<ArtifactId, Fault> {
     })
 }
 
-fn artifact_fault(error: ArtifactError) -> Fault {
+fn artifact_fault(error: &ArtifactError) -> Fault {
     let advice = match error.code() {
         Code::HomeRefused => "make the folder private, with mode 0700, or name another with FUMEHOOD_HOME",
         Code::ArtifactNotFound => "`fumehood artifact list` shows what is there; it may have been pruned",
@@ -277,7 +277,7 @@ fn artifact_fault(error: ArtifactError) -> Fault {
         }
         _ => "try again; `fumehood doctor` looks at the state folder",
     };
-    Fault::of(&error, advice)
+    Fault::of(error, advice)
 }
 
 /// Bytes of one line in an answer. `slice` gives the rest.

@@ -56,7 +56,8 @@ impl Host {
         let mut report = RunsReport { schema_version: SCHEMA_VERSION, runs: Vec::new(), next_before: None };
         let Some(journal) = self.journal()? else { return Ok(report) };
         // One more than is shown, to know whether there are more.
-        let mut opened = journal.newest(Some(ROW_OPEN), before, limit + 1).map_err(journal_fault)?;
+        let mut opened =
+            journal.newest(Some(ROW_OPEN), before, limit + 1).map_err(|error| journal_fault(&error))?;
         let more = opened.len() > limit;
         opened.truncate(limit);
         report.next_before = opened.last().filter(|_| more).map(|last| last.seq);
@@ -103,18 +104,14 @@ impl Host {
     /// # Errors
     /// `E_JOURNAL_BROKEN`, which names the row; those of [`Host::runs`].
     pub fn verify_journal(&self, kept: Option<&Head>) -> Result<AuditVerifyReport, Fault> {
-        let (rows, head, broken) = match self.journal()? {
-            Some(journal) => {
-                let found = journal.verify(kept).map_err(journal_fault)?;
-                (found.rows, found.head, found.broken.map(|broken| broken.to_string()))
-            }
-            None => {
-                let kept = kept.filter(|kept| **kept != Head::START);
-                let gone = |kept: &Head| {
-                    format!("row {} of the journal is not there: there is no journal", kept.seq)
-                };
-                (0, Head::START, kept.map(gone))
-            }
+        let (rows, head, broken) = if let Some(journal) = self.journal()? {
+            let found = journal.verify(kept).map_err(|error| journal_fault(&error))?;
+            (found.rows, found.head, found.broken.map(|broken| broken.to_string()))
+        } else {
+            let kept = kept.filter(|kept| **kept != Head::START);
+            let gone =
+                |kept: &Head| format!("row {} of the journal is gone, and all others with it", kept.seq);
+            (0, Head::START, kept.map(gone))
         };
         if let Some(broken) = broken {
             let advice = "somebody or something changed journal.sqlite in the state folder: keep a copy of it, and \
@@ -131,7 +128,7 @@ impl Host {
     /// Those of [`Host::runs`].
     pub fn journal_head(&self) -> Result<AuditHeadReport, Fault> {
         let head = match self.journal()? {
-            Some(journal) => journal.head().map_err(journal_fault)?,
+            Some(journal) => journal.head().map_err(|error| journal_fault(&error))?,
             None => Head::START,
         };
         Ok(AuditHeadReport {
@@ -143,7 +140,7 @@ impl Host {
     }
 
     fn journal(&self) -> Result<Option<Journal>, Fault> {
-        Journal::open_if_any(&self.home()?).map_err(journal_fault)
+        Journal::open_if_any(&self.home()?).map_err(|error| journal_fault(&error))
     }
 }
 
@@ -156,7 +153,7 @@ struct Rows {
 
 fn rows_of(journal: &Journal, id: &str) -> Result<Rows, Fault> {
     let mut found = Rows::default();
-    for row in journal.by_id(id, ROWS_OF_ID_MAX).map_err(journal_fault)? {
+    for row in journal.by_id(id, ROWS_OF_ID_MAX).map_err(|error| journal_fault(&error))? {
         match row.kind.as_str() {
             ROW_OPEN => found.opened = Some(row),
             ROW_CLOSED => found.closed = Some(row),
@@ -224,14 +221,14 @@ fn no_receipt(row: &Entry) -> Fault {
     Fault::new(Code::JournalDamaged, message, "`fumehood audit verify` says whether it was changed")
 }
 
-fn journal_fault(error: JournalError) -> Fault {
+fn journal_fault(error: &JournalError) -> Fault {
     let advice = match error.code() {
         Code::HomeRefused => "make the folder private, with mode 0700, or name another with FUMEHOOD_HOME",
         Code::JournalForeign => "move it away if it is not needed, or use the fumehood that wrote it",
         Code::JournalDamaged => "what is in it may still be read with the sqlite3 program",
         _ => "try again; `fumehood doctor` looks at the state folder",
     };
-    Fault::of(&error, advice)
+    Fault::of(error, advice)
 }
 
 /// A receipt has two rows; more of its id were not written by fumehood.

@@ -2,6 +2,8 @@
 
 mod bounds;
 
+use fumehood::host::{Asker, LineRange};
+use fumehood::{Host, HostOptions};
 use fumehood_testkit::World;
 use fumehood_testkit::hidden::{HOSTILE, hidden_in};
 use serde_json::{Value, json};
@@ -306,7 +308,7 @@ fn pruning_removes_what_the_rule_says_and_a_dry_run_nothing() {
     assert!(page.ends_with("2 artifacts would be removed: 16.0 KiB; 0 B kept\n"), "{page}");
     let report = valid(&world, "artifact-prune", &["prune", "--keep-bytes", "12K"]);
     assert_eq!((ids(&report["removed"]), &report["dry_run"]), (vec![old.clone()], &false.into()));
-    assert_eq!(left(), [new.clone()]);
+    assert_eq!(left(), [new.as_str()]);
     // One that is not there is told, and the others are removed.
     let answer = world.run(["artifact", "prune", &old, &new]);
     assert_eq!((answer.code, answer.errors().as_str()), (Some(2), ""));
@@ -315,4 +317,30 @@ fn pruning_removes_what_the_rule_says_and_a_dry_run_nothing() {
             && answer.text().ends_with(&format!("no artifact: {old}\n"))
     );
     assert_eq!(left(), [""; 0]);
+}
+
+// RES-33: an agent reads its own results through the same host, and learns nothing of others.
+#[test]
+fn an_agent_sees_its_own_artifacts_only() {
+    let world = world();
+    let own = keep_as(&world, "claude-code", "r", at(1), [b"own".as_slice()]);
+    let other = keep_as(&world, "codex", "r", at(2), [b"other".as_slice()]);
+    let options =
+        HostOptions { home: Some(world.path("home")), ..HostOptions::isolated(world.path("project")) };
+    let host = Host::new(options);
+    let ids =
+        |asker| host.artifacts(asker).unwrap().artifacts.into_iter().map(|one| one.id).collect::<Vec<_>>();
+    let agent = Asker::Agent("claude-code");
+    assert_eq!(ids(agent), [own.as_str()]);
+    assert_eq!(ids(Asker::Person), [other.as_str(), &own]);
+    assert_eq!(host.artifact_size(agent, &own).unwrap().byte_length, 3);
+    let errors = [
+        host.artifact_size(agent, &other).unwrap_err(),
+        host.artifact_lines(agent, &other, LineRange::Head(1)).unwrap_err(),
+        host.artifact_size(agent, &unknown()).unwrap_err(),
+    ];
+    for error in &errors {
+        assert_eq!((error.code, &error.message), (errors[2].code, &errors[2].message));
+    }
+    assert_eq!(errors[2].code.as_str(), "E_ARTIFACT_NOT_FOUND");
 }

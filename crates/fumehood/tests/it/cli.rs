@@ -54,6 +54,23 @@ fn exit_codes_say_who_must_act() {
 }
 
 #[test]
+fn the_first_screen_has_groups_and_every_exit_code() {
+    let world = world();
+    let plain = world.run::<&str>([]);
+    assert_eq!((plain.code, plain.text().as_str()), (Some(2), ""));
+    for screen in [plain.errors(), world.run(["--help"]).text(), world.run(["help"]).text()] {
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        let codes =
+            "0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug";
+        assert!(words.contains(codes), "{screen}");
+        let groups =
+            ["\nRead skills:\n  check ", "\nSee what runs left:\n  runs ", "\nSet up:\n  trust-project "];
+        let places = groups.map(|group| screen.find(group).unwrap_or_else(|| panic!("{group}: {screen}")));
+        assert!(places.is_sorted(), "{screen}");
+    }
+}
+
+#[test]
 fn errors_are_one_object_of_five_fields() {
     let world = world_with(&skill("good").file("a.md", "text"));
     world.add("skills", &skill("plain"));

@@ -56,7 +56,7 @@ pub(crate) fn opening(n: u8) -> Opening {
     let mut containment = Containment::none();
     for report in &mut containment.axes {
         (report.asked, report.enforced) = (true, Enforcement::Enforced);
-        report.mechanism = "namespace".to_owned();
+        report.mechanism = String::from("namespace");
     }
     Opening {
         id: ReceiptId::from_random([n; 16]),

@@ -207,6 +207,10 @@ impl Artifact {
     /// As [`Artifact::cat`].
     pub fn line_span(&self, first: u64, count: u64) -> Result<Range<u64>, ArtifactError> {
         let lines = self.line_range(first, count)?;
+        // All of it needs no index.
+        if lines == (0..self.info.lines) {
+            return Ok(0..self.info.bytes);
+        }
         let mut reader = LineReader::new(self)?;
         let mut start_of = |line| {
             if line == self.info.lines { Ok(self.info.bytes) } else { reader.start_of(line) }

@@ -51,6 +51,10 @@ pub(in crate::cli) fn slice(text: &mut String, report: &ArtifactSliceReport) {
     }
 }
 
+pub(in crate::cli) fn number(text: &mut String, number: u64) {
+    let _ = writeln!(text, "{number}");
+}
+
 /// As `grep -n`: a colon behind the number of a line that matches, a dash behind that of one around it.
 pub(in crate::cli) fn grep(text: &mut String, report: &ArtifactGrepReport) {
     let mut next = None;

@@ -1,5 +1,6 @@
 //! What is large: bounded where it is shown, flat in memory where it is passed on, and stopped by Ctrl-C.
 
+use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::raw;
-use crate::recorded::{at, keep, keep_as};
+use crate::recorded::{STATE, at, keep, keep_as};
 use crate::{program, text, world};
 
 /// The answer in JSON. Such large ones are more than fumehood's own reader of JSON takes, which checks shapes.
@@ -18,7 +19,11 @@ fn answered(world: &World, arguments: &[&str]) -> Value {
 
 /// Line `n` has the number `n` in it.
 fn numbered(lines: u64) -> String {
-    (1..=lines).map(|n| format!("line {n}\n")).collect()
+    let mut text = String::new();
+    for n in 1..=lines {
+        let _ = writeln!(text, "line {n}");
+    }
+    text
 }
 
 // What is left out of an answer is said, with where to go on; the pages join to the whole.
@@ -31,7 +36,9 @@ fn an_answer_ends_and_says_where_to_go_on() {
         let report = answered(&world, &["cat", &id, "--line", &format!("{line}..")]);
         let lines = report["lines"].as_array().unwrap();
         assert!(lines.len() <= 10_000);
-        lines.iter().for_each(|line| joined += &format!("{}\n", text(&line["text"])));
+        for line in lines {
+            joined.extend([text(&line["text"]), "\n"]);
+        }
         next = report["next_line"].as_u64();
     }
     assert_eq!(joined, numbered(25_000));
@@ -122,12 +129,12 @@ fn a_long_line_is_searched_in_pieces_and_shown_in_part() {
 
 /// Runs in less address space than the artifact has bytes.
 fn in_little_room(world: &World, script: &str, arguments: &[&str]) -> fumehood_testkit::Answer {
-    let script = format!("ulimit -v 131072; {script}");
+    let script = format!("ulimit -v 163840; {script}");
     let own: [&'static str; 2] = ["-c", Box::leak(script.into_boxed_str())];
     world.call().patiently().run_behind("/bin/bash", own, arguments)
 }
 
-// Flat in memory, whatever the size: 200 MiB go through 128 MiB of addresses.
+// Flat in memory, whatever the size: 200 MiB go through 160 MiB of addresses.
 #[test]
 fn a_large_artifact_needs_little_memory() {
     let world = world();
@@ -164,7 +171,7 @@ fn interrupted(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
         .unwrap();
     let pid = Pid::from_child(&child);
     let status = format!("/proc/{}/status", child.id());
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     // SIGINT is signal 2.
     while !catches(&std::fs::read_to_string(&status).unwrap(), 2) {
         assert!(Instant::now() < patience && child.try_wait().unwrap().is_none(), "{arguments:?}");
@@ -215,4 +222,25 @@ fn ctrl_c_ends_a_search_and_a_reader_that_nobody_reads() {
         "{}",
         answer.errors()
     );
+}
+
+// A reader that has enough ends it: there are hours of it left.
+#[test]
+fn nothing_is_read_for_a_reader_that_has_gone() {
+    let world = world();
+    let id = keep(&world, b"x\n");
+    let folder = format!("{STATE}/artifacts/kept/{id}");
+    let size = 1_u64 << 40;
+    let content = std::fs::File::options().write(true).open(world.path(format!("{folder}/content"))).unwrap();
+    content.set_len(size).unwrap();
+    let about = String::from_utf8(world.read(&format!("{folder}/about.toml"))).unwrap();
+    let changed = about.replace("bytes = 2\n", &format!("bytes = {size}\n"));
+    assert_ne!(changed, about);
+    world.write(&format!("{folder}/about.toml"), changed);
+    assert_eq!(raw(&world, &["byte-length", &id]), format!("{size}\n").as_bytes());
+    let script = "\"$0\" \"$@\" | head -c 1; echo \"${PIPESTATUS[0]}\"";
+    for arguments in [&["artifact", "cat", &id][..], &["artifact", "slice", &id]] {
+        let answer = world.call().run_behind("/bin/bash", ["-c", script], arguments);
+        assert_eq!((answer.text().as_str(), answer.errors().as_str()), ("x0\n", ""));
+    }
 }
