@@ -2,6 +2,7 @@
 
 mod args;
 mod doctor;
+mod interpreters;
 mod interrupt;
 mod json;
 mod output;
@@ -71,6 +72,7 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
         Command::TrustProject(args) => trust_project(&args, &out),
+        Command::Interpreters(args) => interpreters::interpreters(&host(WalkLimits::default())?, &args, &out),
         Command::Doctor(args) => doctor::doctor(&host(WalkLimits::default())?, &args, &out),
     }
 }

@@ -3,9 +3,11 @@
 mod check;
 mod diff;
 mod doctor;
+mod interpreters;
 mod prove;
 mod show;
 mod trust;
+mod version;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,7 @@ use crate::fault::Fault;
 use crate::report::{ListReport, ListedSkill, SCHEMA_VERSION, SourceReport};
 
 pub use check::Strictness;
+pub use interpreters::{Repin, RepinPreview};
 pub use prove::ProveStep;
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
@@ -44,8 +47,8 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder, and only in [`Host::trust_project`] and [`Host::forget_project`]. Starts processes only in
-/// [`Host::doctor`], each confined, and in [`Host::prove`].
+/// state folder, and only in [`Host::trust_project`], [`Host::forget_project`] and [`Host::repin`]. Starts processes only in
+/// [`Host::doctor`] and [`Host::preview_repin`], each confined, and in [`Host::prove`].
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,

@@ -3,6 +3,7 @@
 mod claims;
 mod diff;
 mod doctor;
+mod interpreters;
 
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub use doctor::{
     AttackReport, AxisReport, DoctorReport, FolderReport, InterpreterReport, ObstacleReport, ProofSummary,
     ProveReport, SandboxReport,
 };
+
+pub use interpreters::{InterpretersReport, ListedInterpreter, PinReport, RepinReport};
 
 pub use claims::{Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, ParamOut, ScriptOut};
 

@@ -57,6 +57,8 @@ pub(super) enum Command {
     Diff(DiffArgs),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
+    /// Which interpreters scripts can name, and whether each is still the file that it was pinned to.
+    Interpreters(InterpretersArgs),
     /// Examine this machine: what its sandbox enforces, which interpreters it has, whether fumehood's folders are private.
     ///
     /// Interpreters are looked for at fixed paths that only root can change, and asked for their version inside the
@@ -134,6 +136,25 @@ pub(super) struct TrustArgs {
     pub(super) remove: bool,
     #[command(flatten)]
     pub(super) search: Search,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InterpretersArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<InterpretersCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum InterpretersCommand {
+    /// List them. Runs and changes nothing; the same as no subcommand.
+    List,
+    /// Pin one to the file that is there now. Asks at the terminal.
+    ///
+    /// Approvals and trust that were given with the old file no longer count. Does nothing if it is the same file.
+    Repin {
+        /// The key by which scripts name it, such as python3.
+        key: String,
+    },
 }
 
 #[derive(Debug, clap::Args)]

@@ -3,6 +3,7 @@
 pub(super) mod check;
 pub(super) mod diff;
 pub(super) mod doctor;
+pub(super) mod interpreters;
 pub(super) mod list;
 pub(super) mod show;
 pub(super) mod trust;

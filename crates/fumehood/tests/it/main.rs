@@ -11,8 +11,10 @@
 mod bugs;
 mod cli;
 mod doctor;
+mod envelope;
 mod hostile;
 mod hostile_folders;
+mod interpreters;
 mod loader_table;
 mod schemas;
 mod trust;

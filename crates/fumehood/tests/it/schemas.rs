@@ -6,8 +6,19 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 9] =
-    ["list", "check", "show", "diff", "cat", "trust-project", "doctor", "doctor-prove", "error"];
+const SHAPES: [&str; 11] = [
+    "list",
+    "check",
+    "show",
+    "diff",
+    "cat",
+    "trust-project",
+    "interpreters",
+    "interpreters-repin",
+    "doctor",
+    "doctor-prove",
+    "error",
+];
 
 fn shape(name: &str) -> (Value, Schema) {
     let text = repository_file(&format!("docs/schemas/{name}.schema.json"));
@@ -102,6 +113,7 @@ fn answers_about_a_minimal_skill() {
     valid(&world, &["cat", "skills/x", "SKILL.md"]);
     valid(&world, &["trust-project", "project", "--remove"]);
     valid(&world, &["doctor"]);
+    valid(&world, &["interpreters"]);
     valid(&world, &["list"]);
     world.folder("empty");
     valid(&world, &["list", "empty"]);
@@ -191,6 +203,7 @@ fn a_field_more_less_or_other_is_noticed() {
         ("cat", world.json(["cat", "skills/rich", "run.py"])),
         ("trust-project", world.json(["trust-project", "project", "--remove"])),
         ("doctor", world.json(["doctor"])),
+        ("interpreters", world.json(["interpreters"])),
         ("error", world.fault(["show", "nothing"], 2)),
     ] {
         assert_notices(name, &answer);
