@@ -1,4 +1,4 @@
-use fumehood_core::HostPath;
+use fumehood_core::{Code, Coded as _, HostPath};
 use fumehood_testkit::{Scratch, is_root};
 
 use super::*;
