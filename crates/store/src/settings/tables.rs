@@ -105,7 +105,7 @@ pub(super) fn read(text: &str, places: Places<'_>) -> Result<Settings, String> {
     Ok(Settings {
         sources: sources(file.sources, places)?,
         envelope: match file.envelope {
-            Some(table) => envelope(table, places)?,
+            Some(table) => envelope(&table, places)?,
             None => defaults.envelope,
         },
         interpreters: interpreters(file.interpreters)?,
@@ -140,7 +140,7 @@ fn sources(tables: Vec<SourceTable>, places: Places<'_>) -> Result<Vec<SourceSet
     Ok(sources)
 }
 
-fn envelope(table: EnvelopeTable, places: Places<'_>) -> Result<Envelope, String> {
+fn envelope(table: &EnvelopeTable, places: Places<'_>) -> Result<Envelope, String> {
     let defaults = Envelope::of_a_person();
     let defaults = defaults.parts();
     let limits = defaults.limits;
