@@ -47,7 +47,8 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder, and only in [`Host::trust_project`], [`Host::forget_project`] and [`Host::repin`]. Starts processes only in
+/// state folder, and only in [`Host::trust_project`], [`Host::forget_project`] and [`Host::repin`], and a note on pinned files in
+/// [`Host::interpreters`] and [`Host::preview_repin`]. Starts processes only in
 /// [`Host::doctor`] and [`Host::preview_repin`], each confined, and in [`Host::prove`].
 #[derive(Clone, Debug)]
 pub struct Host {

@@ -8,10 +8,12 @@
 //! An interpreter can have a hundred megabytes, and is looked at before each start. Its digest on record is believed if the
 //! file has the device, the inode, the size and the change time that it had when it was hashed, **and** nobody but root can
 //! write it or any folder that leads to it. That is enough: every write to a file moves its change time to the present, and
-//! no call sets that time back; only the system's clock or the bare device could, and both are root's. So a file that looks
-//! the same has been left alone, or root, who could change fumehood and the kernel as well, took pains to fool us. A file
-//! that belongs to the caller is hashed each time, and so is one of which anything differs: a file system that forgets
-//! inodes costs time and never lets another file pass.
+//! no call sets that time back; only the system's clock or the bare device could, and both are root's, as is a second write
+//! within one tick of that clock. So a file that looks the same has been left alone, or root, who could change fumehood and
+//! the kernel as well, took pains to fool us.
+//!
+//! A file that belongs to the caller is hashed each time, and so is one of which anything differs: a file system that
+//! forgets inodes costs time and never lets another file pass.
 
 mod error;
 

@@ -42,7 +42,8 @@ impl Host {
     /// part of the answer.
     ///
     /// # Authority
-    /// Reads the interpreters' files. Runs none.
+    /// Reads the interpreters' files and runs none. Where a pinned file was touched and is the same, that is noted beside its
+    /// pin.
     ///
     /// # Errors
     /// `E_CONFIG_INVALID`, `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`.
