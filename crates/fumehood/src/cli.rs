@@ -3,6 +3,7 @@
 mod args;
 mod artifact;
 mod doctor;
+mod interpreters;
 mod interrupt;
 mod json;
 mod output;
@@ -86,6 +87,7 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
         Command::Artifact(command) => artifact::artifact(&host(WalkLimits::default())?, command, &out),
         Command::Audit(command) => audit(&command, &out),
         Command::TrustProject(args) => trust_project(&args, &out),
+        Command::Interpreters(args) => interpreters::interpreters(&host(WalkLimits::default())?, &args, &out),
         Command::Doctor(args) => doctor::doctor(&host(WalkLimits::default())?, &args, &out),
     }
 }

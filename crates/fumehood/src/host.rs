@@ -4,6 +4,7 @@ mod artifact;
 mod check;
 mod diff;
 mod doctor;
+mod interpreters;
 mod person;
 mod ports;
 mod prove;
@@ -11,6 +12,7 @@ mod record;
 mod run;
 mod show;
 mod trust;
+mod version;
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,7 @@ use crate::report::{ListReport, ListedSkill, SCHEMA_VERSION, SourceReport};
 
 pub use artifact::{ArtifactPrune, ArtifactSearch, Asker, Case, LineRange, Part};
 pub use check::Strictness;
+pub use interpreters::{Repin, RepinPreview};
 pub use prove::ProveStep;
 pub use record::{JournalHead, RUNS_LISTED_MAX};
 pub use show::ByteRange;
@@ -55,9 +58,9 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder: in [`Host::trust_project`] and [`Host::forget_project`], in [`Host::prune_artifacts`], and, where there
-/// is a store of artifacts, indexes and what a crash left in it. Starts processes only in
-/// [`Host::doctor`], each confined, and in [`Host::prove`].
+/// state folder: what a person trusts, pins and prunes, and what runs leave; and, in [`Host::run`], the files that the
+/// person said may be changed. Starts processes only in [`Host::doctor`], [`Host::preview_repin`] and [`Host::run`], each
+/// confined, and in [`Host::prove`].
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,

@@ -5,6 +5,7 @@ mod claims;
 mod content;
 mod diff;
 mod doctor;
+mod interpreters;
 mod question;
 mod record;
 mod run;
@@ -36,6 +37,8 @@ pub use doctor::{
     AttackReport, AxisReport, DoctorReport, FolderReport, InterpreterReport, ObstacleReport, ProofSummary,
     ProveReport, SandboxReport,
 };
+
+pub use interpreters::{InterpretersReport, ListedInterpreter, PinReport, RepinReport};
 
 pub use claims::{Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, ParamOut, ScriptOut};
 

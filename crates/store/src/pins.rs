@@ -8,23 +8,28 @@
 //! An interpreter can have a hundred megabytes, and is looked at before each start. Its digest on record is believed if the
 //! file has the device, the inode, the size and the change time that it had when it was hashed, **and** nobody but root can
 //! write it or any folder that leads to it. That is enough: every write to a file moves its change time to the present, and
-//! no call sets that time back; only the system's clock or the bare device could, and both are root's. So a file that looks
-//! the same has been left alone, or root, who could change fumehood and the kernel as well, took pains to fool us. A file
-//! that belongs to the caller is hashed each time, and so is one of which anything differs: a file system that forgets
-//! inodes costs time and never lets another file pass.
+//! no call sets that time back; only the system's clock or the bare device could, and both are root's, as is a second write
+//! within one tick of that clock. So a file that looks the same has been left alone, or root, who could change fumehood and
+//! the kernel as well, took pains to fool us.
+//!
+//! A file that belongs to the caller is hashed each time, and so is one of which anything differs: a file system that
+//! forgets inodes costs time and never lets another file pass.
 
-use std::fmt;
+mod error;
+
 use std::path::PathBuf;
 
 use fumehood_core::manifest::InterpreterKey;
-use fumehood_core::{Code, Coded, InterpreterIdentity, Sha256, Shown};
+use fumehood_core::{InterpreterIdentity, Sha256};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::home::{Home, HomeError, check_private};
+use crate::home::{Home, check_private};
 use crate::interpreter::{InterpreterError, Program};
 use crate::own::OwnDir;
 use crate::settings::InterpreterChoice;
+
+pub use error::PinError;
 
 /// The pins of one person.
 #[derive(Clone, Debug)]
@@ -41,7 +46,7 @@ pub struct Pin {
     pub path: String,
     /// The digest of its bytes: 64 hex digits.
     pub sha256: String,
-    /// What it said of itself, if it said anything. Its words, not ours: shown only through [`Shown`].
+    /// What it said of itself, if it said anything. Its words, not ours: shown only through [`Shown`](fumehood_core::Shown).
     pub version: Option<String>,
 }
 
@@ -88,24 +93,6 @@ pub enum Resolution {
     Same(PinnedInterpreter),
     /// It is another one. It must not run; [`Pins::repin`] takes it, when a person says so.
     Changed(Box<InterpreterChange>),
-}
-
-/// Why an interpreter or the record of pins could not be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PinError {
-    /// Nothing is at any of the key's paths.
-    Unknown(InterpreterKey),
-    /// What is there must not be used.
-    Refused(InterpreterError),
-    /// Another process pinned the key to something else meanwhile.
-    Changed(Box<InterpreterChange>),
-    /// The state folder is not private.
-    Home(HomeError),
-    /// The record could not be read or written, or is not ours.
-    Unusable(&'static str),
-    /// There are 128 pins already.
-    Full,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -331,67 +318,6 @@ const SCHEMA_VERSION: u32 = 1;
 const FILE_BYTES_MAX: usize = 1 << 20;
 /// As many as can be configured, twice: those of keys that are no longer configured stay.
 const PINS_MAX: usize = 128;
-
-impl Coded for InterpreterChange {
-    fn code(&self) -> Code {
-        Code::InterpreterChanged
-    }
-}
-
-impl fmt::Display for InterpreterChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pinned, found } = self;
-        let key = &found.key;
-        if pinned.path == found.path {
-            write!(
-                f,
-                "the interpreter {key} at {} has other bytes than when it was pinned",
-                shown(&found.path)
-            )
-        } else {
-            let (then, now) = (shown(&pinned.path), shown(&found.path));
-            write!(f, "the interpreter {key} was pinned to {then} and is now {now}")
-        }
-    }
-}
-
-fn shown(path: &str) -> Shown<'_> {
-    Shown::inline(path).at_most(PATH_CHARS_MAX)
-}
-
-const PATH_CHARS_MAX: usize = 1024;
-
-impl std::error::Error for InterpreterChange {}
-
-impl Coded for PinError {
-    fn code(&self) -> Code {
-        match self {
-            Self::Unknown(_) => Code::InterpreterUnknown,
-            Self::Refused(error) => error.code(),
-            Self::Changed(change) => change.code(),
-            Self::Home(error) => error.code(),
-            Self::Unusable(_) | Self::Full => Code::StateUnavailable,
-        }
-    }
-}
-
-impl fmt::Display for PinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(key) => write!(f, "there is no interpreter {key} at its path"),
-            Self::Refused(error) => {
-                let text = error.to_string();
-                write!(f, "the interpreter is refused: {}", shown(&text))
-            }
-            Self::Changed(change) => change.fmt(f),
-            Self::Home(error) => error.fmt(f),
-            Self::Unusable(reason) => write!(f, "the record of pinned interpreters {reason}"),
-            Self::Full => write!(f, "{PINS_MAX} interpreters are pinned already"),
-        }
-    }
-}
-
-impl std::error::Error for PinError {}
 
 #[cfg(test)]
 mod tests;

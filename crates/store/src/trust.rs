@@ -4,9 +4,9 @@
 //! which folder it was: another folder put at the same path is not trusted.
 
 use std::fmt;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fumehood_core::{Code, Coded};
 use rustix::fs::OFlags;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dir::Dir;
 use crate::home::{Home, HomeError, check_private};
+use crate::own::OwnDir;
 
 /// The trusted projects of one person.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +96,10 @@ impl TrustedProjects {
             record => record?,
         };
         home.make_state().map_err(TrustError::Home)?;
-        let _lock = lock(home)?;
+        let folder =
+            OwnDir::open(&home.state).map_err(|_| TrustError::Unusable("lies in no folder of ours"))?;
+        // Held while the file is read and replaced, so that two commands at once lose nothing.
+        let _lock = folder.lock(LOCK_NAME).map_err(|_| TrustError::Unusable("cannot be locked"))?;
         let mut projects = Self::read(home)?;
         if trusted && projects.records.contains(&record) {
             return Ok(false);
@@ -111,18 +115,18 @@ impl TrustedProjects {
         if projects.records.len() > PROJECTS_MAX {
             return Err(TrustError::Full);
         }
-        projects.write(home)?;
+        projects.write(&folder)?;
         Ok(true)
     }
 
-    fn write(self, home: &Home) -> Result<(), TrustError> {
+    fn write(self, folder: &OwnDir) -> Result<(), TrustError> {
         let file = File { schema_version: SCHEMA_VERSION, projects: self.records };
         let text = toml::to_string(&file).map_err(|_| TrustError::Unusable("cannot be written as TOML"))?;
         if text.len() as u64 > FILE_BYTES_MAX {
             return Err(TrustError::Full);
         }
-        replace(&home.state.join(FILE_NAME), text.as_bytes())
-            .map_err(|_| TrustError::Unusable("cannot be replaced"))
+        let replaced = folder.replace_file(FILE_NAME, text.as_bytes());
+        replaced.map_err(|_| TrustError::Unusable("cannot be replaced"))
     }
 }
 
@@ -159,34 +163,6 @@ fn record_of_missing(project: &Path) -> Result<Record, TrustError> {
     let path = project.to_str().filter(|_| project.is_absolute());
     let path = path.ok_or(TrustError::Project("does not exist, and is no absolute path to forget"))?;
     Ok(Record { path: path.to_owned(), identity: String::new() })
-}
-
-/// Held while the file is read and replaced, so that two commands at once lose nothing.
-fn lock(home: &Home) -> Result<std::fs::File, TrustError> {
-    let failed = |_| TrustError::Unusable("cannot be locked");
-    let path = home.state.join(LOCK_NAME);
-    let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path);
-    let file = file.map_err(failed)?;
-    file.lock().map_err(failed)?;
-    Ok(file)
-}
-
-/// Replaces a file as a whole: readers see the old bytes or the new ones, also after a crash.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary: PathBuf = path.with_extension("new");
-    // Whatever a crash left there is removed, not written into: it could be a link or open to others.
-    match std::fs::remove_file(&temporary) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    match path.parent() {
-        Some(folder) => std::fs::File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
 }
 
 const FILE_NAME: &str = "trusted-projects.toml";

@@ -182,7 +182,7 @@ fn without_a_table_the_persons_word_bounds_paths_and_nothing_else() {
     assert_eq!(Envelope::new(person.parts().clone()), Ok(person.clone()));
     assert_eq!(
         (person.timeout_default(), person.timeout_max()),
-        (Duration::from_secs(60), Duration::from_secs(600))
+        (Duration::from_mins(1), Duration::from_mins(10))
     );
     let mut asked = Owned::all_of(person.parts());
     asked.read = paths(&["/home/me/a.txt", "/etc"]);

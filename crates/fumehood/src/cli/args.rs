@@ -81,6 +81,10 @@ pub(super) enum Command {
     Audit(AuditCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
+    /// List the interpreters that scripts can name, or pin a changed one anew.
+    ///
+    /// Says of each whether it is still the file that it was pinned to.
+    Interpreters(InterpretersArgs),
     /// Examine this machine: its sandbox, its interpreters, fumehood's own folders.
     ///
     /// Interpreters are looked for at fixed paths that only root can change, and asked for their version inside the
@@ -192,6 +196,25 @@ pub(super) struct TrustArgs {
     pub(super) remove: bool,
     #[command(flatten)]
     pub(super) search: Search,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InterpretersArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<InterpretersCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum InterpretersCommand {
+    /// List them. Runs and changes nothing; the same as no subcommand.
+    List,
+    /// Pin one to the file that is there now. Asks at the terminal.
+    ///
+    /// Approvals and trust that were given with the old file no longer count. Does nothing if it is the same file.
+    Repin {
+        /// The key by which scripts name it, such as python3.
+        key: String,
+    },
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ pub(super) mod artifact;
 pub(super) mod check;
 pub(super) mod diff;
 pub(super) mod doctor;
+pub(super) mod interpreters;
 pub(super) mod list;
 pub(super) mod question;
 pub(super) mod receipt;

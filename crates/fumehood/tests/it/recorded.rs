@@ -93,6 +93,7 @@ pub(crate) fn closing() -> Closing {
         output: Captured { kept_bytes: 7, dropped_bytes: 0 },
         errors: Captured::default(),
         artifact: Some(ArtifactId::from_random([4; 16])),
+        errors_artifact: None,
         applied: Vec::new(),
         processes: Processes::ProvenGone,
         fallback: false,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 19] = [
+const SHAPES: [&str; 21] = [
     "list",
     "check",
     "show",
@@ -25,6 +25,8 @@ const SHAPES: [&str; 19] = [
     "receipt-on-record",
     "audit-verify",
     "audit-head",
+    "interpreters",
+    "interpreters-repin",
     "error",
 ];
 
@@ -121,6 +123,7 @@ fn answers_about_a_minimal_skill() {
     valid(&world, &["cat", "skills/x", "SKILL.md"]);
     valid(&world, &["trust-project", "project", "--remove"]);
     valid(&world, &["doctor"]);
+    valid(&world, &["interpreters"]);
     valid(&world, &["list"]);
     world.folder("empty");
     valid(&world, &["list", "empty"]);
@@ -210,6 +213,7 @@ fn a_field_more_less_or_other_is_noticed() {
         ("cat", world.json(["cat", "skills/rich", "run.py"])),
         ("trust-project", world.json(["trust-project", "project", "--remove"])),
         ("doctor", world.json(["doctor"])),
+        ("interpreters", world.json(["interpreters"])),
         ("error", world.fault(["show", "nothing"], 2)),
     ] {
         assert_notices(name, &answer);

@@ -99,14 +99,14 @@ fn a_swap_never_leads_out_of_the_workspace() {
         }
         let secret = fs::metadata(folder.at("other")).unwrap().ino();
         tries(|| {
-            let granted = rules.create("folder/new").map(WriteGrant::into_target);
+            let granted = rules.create("folder/new").map(|grant| grant.target);
             if let Ok(target) = &granted {
                 assert_ne!(target.folder.identity().unwrap().inode(), secret);
             }
             granted.is_ok()
         });
         tries(|| {
-            let granted = rules.write("folder/file").map(WriteGrant::into_target);
+            let granted = rules.write("folder/file").map(|grant| grant.target);
             if let Ok(target) = &granted {
                 assert_ne!(target.folder.identity().unwrap().inode(), secret);
                 let there = target.folder.open_file(b"file").unwrap();

@@ -17,7 +17,7 @@ use crate::transaction::{Expected, TransactionError};
 /// A file that a script may replace or make. The script sees a file of its [`name`](WriteGrant::name) in its output folder.
 #[derive(Debug)]
 pub struct WriteGrant {
-    target: FileTarget,
+    pub(super) target: FileTarget,
     path: String,
     /// Open, for a file that is replaced.
     original: Option<File>,

@@ -351,7 +351,7 @@ fn the_run_gets_copies_and_the_host_a_place_to_put_them() {
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o7777, 0o600);
     let access: Vec<_> = grants.iter().map(|grant| (grant.access(), grant.original().is_some())).collect();
     assert_eq!(access, [(PathAccess::Write, true), (PathAccess::Create, false)]);
-    let targets: Vec<_> = grants.into_iter().map(WriteGrant::into_target).collect();
+    let targets: Vec<_> = grants.into_iter().map(|grant| grant.target).collect();
     for (target, folder, name) in [(&targets[0], "work", "in.csv"), (&targets[1], "work/sub", "new")] {
         assert_eq!((target.folder_path.as_str(), target.name.as_str()), (world.path(folder).as_str(), name));
         let metadata = fs::metadata(world.folder.at(folder)).unwrap();

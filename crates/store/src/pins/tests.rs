@@ -1,4 +1,6 @@
-use fumehood_core::HostPath;
+use std::os::unix::fs::PermissionsExt as _;
+
+use fumehood_core::{Code, Coded as _, HostPath};
 use fumehood_testkit::{Scratch, is_root};
 
 use super::*;
@@ -71,7 +73,6 @@ fn an_interpreter_is_pinned_on_first_use_and_is_the_same_after() {
         Pin { path: found.path.clone(), sha256: found.sha256.to_string(), version: Some("sh 1.0".into()) };
     assert_eq!(pins.get(&key("sh")), Ok(Some(pin)));
     assert_eq!(pins.get(&key("bash")), Ok(None));
-    use std::os::unix::fs::PermissionsExt as _;
     let mode = |path| scratch.at(path).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("state"), mode("state/interpreters.toml")), (0o700, 0o600));
 }
@@ -274,10 +275,9 @@ fn a_hostile_record_stops_everything() {
     scratch.mode("state/interpreters.toml", 0o622);
     assert!(pins.get(&key("sh")).is_err());
     scratch.mode("state/interpreters.toml", 0o600);
-    let puts: [&dyn Fn(); 2] = [&|| drop(scratch.link("state/interpreters.toml", "/etc/passwd")), &|| {
-        drop(scratch.fifo("state/interpreters.toml"))
-    }];
-    for put in puts {
+    let link = || scratch.link("state/interpreters.toml", "/etc/passwd");
+    let fifo = || scratch.fifo("state/interpreters.toml");
+    for put in [&link as &dyn Fn() -> PathBuf, &fifo] {
         std::fs::remove_file(scratch.at("state/interpreters.toml")).unwrap();
         put();
         assert_eq!(pins.get(&key("sh")).unwrap_err().code(), Code::StateUnavailable);

@@ -105,7 +105,7 @@ pub(super) fn read(text: &str, places: Places<'_>) -> Result<Settings, String> {
     Ok(Settings {
         sources: sources(file.sources, places)?,
         envelope: match file.envelope {
-            Some(table) => envelope(table, places)?,
+            Some(table) => envelope(&table, places)?,
             None => defaults.envelope,
         },
         interpreters: interpreters(file.interpreters)?,
@@ -140,15 +140,15 @@ fn sources(tables: Vec<SourceTable>, places: Places<'_>) -> Result<Vec<SourceSet
     Ok(sources)
 }
 
-fn envelope(table: EnvelopeTable, places: Places<'_>) -> Result<Envelope, String> {
+fn envelope(table: &EnvelopeTable, places: Places<'_>) -> Result<Envelope, String> {
     let defaults = Envelope::of_a_person();
     let defaults = defaults.parts();
     let limits = defaults.limits;
     let timeout_seconds_max = table.timeout_seconds_max.unwrap_or(defaults.timeout_seconds_max);
     let parts = EnvelopeParts {
-        read_roots: roots("read_roots", table.read_roots, places)?,
-        write_roots: roots("write_roots", table.write_roots, places)?,
-        interpreter_read_paths: roots("interpreter_read_paths", table.interpreter_read_paths, places)?,
+        read_roots: roots("read_roots", &table.read_roots, places)?,
+        write_roots: roots("write_roots", &table.write_roots, places)?,
+        interpreter_read_paths: roots("interpreter_read_paths", &table.interpreter_read_paths, places)?,
         // Where only the maximum is given, a default of ours is not above it.
         timeout_seconds_default: table
             .timeout_seconds_default
@@ -186,7 +186,7 @@ fn level(text: &str) -> Result<Level, String> {
     level.ok_or_else(|| "envelope.level_floor must be full, namespaces or kernel".to_owned())
 }
 
-fn roots(key: &str, texts: Vec<String>, places: Places<'_>) -> Result<Roots, String> {
+fn roots(key: &str, texts: &[String], places: Places<'_>) -> Result<Roots, String> {
     let roots = texts.iter().map(|text| {
         let shown = Shown::inline(text);
         let refused = |reason: &str| format!("envelope.{key}: \"{shown}\" {reason}");

@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fumehood_testkit::{Opens, Scratch, is_root};
@@ -16,6 +17,10 @@ fn trusts(home: &Home, project: &Path) -> bool {
 
 fn record_file(scratch: &Scratch) -> PathBuf {
     scratch.at("state").join(FILE_NAME)
+}
+
+fn own(home: &Home) -> OwnDir {
+    OwnDir::open(&home.state).unwrap()
 }
 
 #[test]
@@ -170,13 +175,13 @@ fn a_link_at_the_temporary_name_is_not_followed() {
     let project = scratch.folder("project");
     home.make_state().unwrap();
     let victim = scratch.file("victim", "precious");
-    scratch.link("state/trusted-projects.new", &victim);
+    scratch.link("state/trusted-projects.toml.new", &victim);
     TrustedProjects::set(&home, &project, true).unwrap();
     assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
     assert!(trusts(&home, &project));
     // Nor does a file left open to others by a crash stay so.
-    scratch.file("state/trusted-projects.new", "");
-    scratch.mode("state/trusted-projects.new", 0o666);
+    scratch.file("state/trusted-projects.toml.new", "");
+    scratch.mode("state/trusted-projects.toml.new", 0o666);
     TrustedProjects::set(&home, &project, false).unwrap();
     assert_eq!(fs::metadata(record_file(&scratch)).unwrap().mode() & 0o777, 0o600);
 }
@@ -217,7 +222,7 @@ fn projects_are_limited() {
     let home = home_of(&scratch);
     home.make_state().unwrap();
     let record = |number| Record { path: format!("/p{number}"), identity: "1:2".to_owned() };
-    TrustedProjects { records: (0..PROJECTS_MAX - 1).map(record).collect() }.write(&home).unwrap();
+    TrustedProjects { records: (0..PROJECTS_MAX - 1).map(record).collect() }.write(&own(&home)).unwrap();
     let (last, over) = (scratch.folder("last"), scratch.folder("over"));
     assert_eq!(TrustedProjects::set(&home, &last, true), Ok(true));
     assert_eq!(TrustedProjects::set(&home, &over, true), Err(TrustError::Full));
@@ -235,6 +240,6 @@ fn long_paths_do_not_spoil_the_record() {
     let record = |path: String| Record { path, identity: "1:2".to_owned() };
     let long = "/long".repeat(1000);
     let records: Vec<_> = (0..PROJECTS_MAX).map(|number| record(format!("{long}{number}"))).collect();
-    assert_eq!(TrustedProjects { records }.write(&home), Err(TrustError::Full));
+    assert_eq!(TrustedProjects { records }.write(&own(&home)), Err(TrustError::Full));
     assert!(!record_file(&scratch).exists());
 }

@@ -13,6 +13,7 @@ mod artifact_read;
 mod artifact_store;
 mod capture_race;
 mod child;
+mod configuration;
 mod inspection;
 mod journal;
 mod memory;

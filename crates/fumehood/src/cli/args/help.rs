@@ -27,7 +27,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Read skills", &["check", "list", "show", "cat", "diff"]),
     ("Run", &["run"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
-    ("Set up", &["trust-project", "doctor"]),
+    ("Set up", &["trust-project", "interpreters", "doctor"]),
 ];
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fumehood_core::Code;
 use fumehood_core::code::Coded as _;
 use fumehood_core::manifest::InterpreterKey;
 use fumehood_core::tool::Failure;
+use fumehood_core::{Code, HostPath};
 use fumehood_gate::RunError;
 use fumehood_runners::script::{Interpreters, PinnedInterpreter};
 use fumehood_sandbox::Sandbox;
 use fumehood_store::{InterpreterChoice, PinError, Pins, Resolution, Settings};
 
-use crate::host::doctor::version;
+use crate::host::version::version;
 
 /// The interpreters of the settings, each pinned when it is first used.
 pub(super) struct HostInterpreters {
@@ -27,10 +27,9 @@ impl HostInterpreters {
     }
 
     /// What a configured interpreter may read beside the system's programs; one of the system's needs nothing.
-    fn read_paths(&self, choice: &InterpreterChoice) -> Vec<PathBuf> {
+    fn readable(&self, choice: &InterpreterChoice) -> &[HostPath] {
         let listed = self.settings.envelope.parts().interpreter_read_paths.listed();
-        let listed = listed.filter(|_| choice.is_configured).unwrap_or_default();
-        listed.iter().map(|path| PathBuf::from(path.as_str())).collect()
+        listed.filter(|_| choice.is_configured).unwrap_or_default()
     }
 }
 
@@ -43,7 +42,7 @@ impl Interpreters for HostInterpreters {
         let pinned = match self.pins.resolve(&choice).map_err(refused)? {
             Resolution::Same(pinned) => pinned,
             Resolution::First(found) => {
-                let version = version(Some(&self.sandbox), &found.candidate).ok();
+                let version = version(Some(&self.sandbox), &found.candidate, self.readable(&choice)).ok();
                 self.pins.pin(&found, version.as_deref()).map_err(refused)?
             }
             Resolution::Changed(change) => {
@@ -54,7 +53,7 @@ impl Interpreters for HostInterpreters {
         Ok(PinnedInterpreter {
             program: pinned.candidate,
             flags: choice.arguments.clone(),
-            read_paths: self.read_paths(&choice),
+            read_paths: self.readable(&choice).iter().map(|path| PathBuf::from(path.as_str())).collect(),
             identity: pinned.identity,
         })
     }
