@@ -352,8 +352,9 @@ impl Identity {
         self.device
     }
 
-    pub(crate) fn inode(self) -> u64 {
-        self.inode
+    /// The same file after its file system was mounted anew, and perhaps got another number.
+    pub(crate) fn on_device(self, device: u64) -> Self {
+        Self { device, ..self }
     }
 }
 

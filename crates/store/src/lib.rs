@@ -42,8 +42,8 @@ pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, Journal
 pub use settings::{RESERVED_LABELS, Settings, SettingsError, SourceSetting};
 pub use source::{Source, SourceKind, SourceStatus};
 pub use transaction::{
-    Baseline, ChangeLimits, Changes, Committed, Expected, Left, Outcome, Place, REFUSED_MAX, Recovered, Refused,
-    RefusedReason, TransactionError, Transactions,
+    Baseline, ChangeLimits, Changes, Committed, Expected, Left, Outcome, Place, REFUSED_MAX, Recovered,
+    Refused, RefusedReason, TransactionError, Transactions,
 };
 pub use trust::{TrustError, TrustedProjects};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};

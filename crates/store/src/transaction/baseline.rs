@@ -109,8 +109,12 @@ impl Baseline {
             );
             changed >= limit && changed <= horizon
         };
-        let fresh: Vec<_> =
-            self.entries.iter().filter(|(_, known)| is_fresh(&known.stamp)).map(|(path, _)| path.clone()).collect();
+        let fresh: Vec<_> = self
+            .entries
+            .iter()
+            .filter(|(_, known)| is_fresh(&known.stamp))
+            .map(|(path, _)| path.clone())
+            .collect();
         if fresh.is_empty() {
             return Ok(());
         }
@@ -148,7 +152,8 @@ impl Baseline {
     pub(super) fn below(&self, folder: &[u8]) -> impl Iterator<Item = (&[u8], &Known)> {
         let prefix = if folder.is_empty() { Vec::new() } else { join_bytes(folder, b"") };
         let from = self.entries.range(prefix.clone()..);
-        from.take_while(move |(path, _)| path.starts_with(&prefix)).map(|(path, known)| (path.as_slice(), known))
+        from.take_while(move |(path, _)| path.starts_with(&prefix))
+            .map(|(path, known)| (path.as_slice(), known))
     }
 
     /// The names in a folder.

@@ -79,13 +79,20 @@ impl Expected {
     /// `E_SKILL_WORKSPACE_FAILED`, also if there is none.
     pub fn write(name: &str, place: &Place, target: &str) -> Result<Self, TransactionError> {
         let unseen = Baseline::unseen(place, &[], ChangeLimits::default());
-        let Some(stamp) = look(place, target)? else { return Err(TransactionError::Place("has no such file")) };
+        let Some(stamp) = look(place, target)? else {
+            return Err(TransactionError::Place("has no such file"));
+        };
         let reason = match stamp.kind {
             Kind::Directory => Some(RefusedReason::Exists),
             _ => unseen.reason_against(target.as_bytes(), &Known { stamp, is_closed: false }),
         };
         refuse(place, target, reason)?;
-        Ok(Self { name: name.to_owned(), place: place.clone(), target: target.to_owned(), original: Some(stamp) })
+        Ok(Self {
+            name: name.to_owned(),
+            place: place.clone(),
+            target: target.to_owned(),
+            original: Some(stamp),
+        })
     }
 }
 
@@ -101,9 +108,11 @@ impl Changes {
         changes: impl AsFd,
         limits: ChangeLimits,
     ) -> Result<Self, TransactionError> {
-        let source = Dir::again(changes).map_err(|_| TransactionError::Place("of changes cannot be listed"))?;
+        let source =
+            Dir::again(changes).map_err(|_| TransactionError::Place("of changes cannot be listed"))?;
         let mut refusals = Refusals::default();
-        let wanted = Collector::of_overlay(&mut baseline, &mut refusals, limits).collect(&source, &|_| false)?;
+        let wanted =
+            Collector::of_overlay(&mut baseline, &mut refusals, limits).collect(&source, &|_| false)?;
         refusals.into_result()?;
         Ok(Self { sources: vec![source], places: vec![baseline.place], wanted })
     }
@@ -120,7 +129,8 @@ impl Changes {
         rest: Option<&Place>,
         limits: ChangeLimits,
     ) -> Result<Self, TransactionError> {
-        let source = Dir::again(outputs).map_err(|_| TransactionError::Place("of outputs cannot be listed"))?;
+        let source =
+            Dir::again(outputs).map_err(|_| TransactionError::Place("of outputs cannot be listed"))?;
         let mut refusals = Refusals::default();
         let (mut places, mut wanted) = (Vec::new(), Vec::new());
         let is_expected = |name: &[u8]| expected.iter().any(|expected| expected.name.as_bytes() == name);
@@ -137,16 +147,16 @@ impl Changes {
         }
         let mut bytes_left = limits.bytes;
         for expected in expected {
-            let written = Stamp::at(&source, expected.name.as_bytes()).map_err(failed("look at an output"))?;
+            let written =
+                Stamp::at(&source, expected.name.as_bytes()).map_err(failed("look at an output"))?;
             let Some(written) = written else { continue };
             let path = expected.place.absolute(&expected.target);
-            match expected.reason_against(&written, &mut bytes_left) {
-                Err(reason) => refusals.add(path, reason),
-                Ok(()) => {
-                    wanted.push(expected.wanted(places.len(), written));
-                    places.push(expected.place);
-                }
+            if let Err(reason) = expected.reason_against(&written, &mut bytes_left) {
+                refusals.add(path, reason);
+                continue;
             }
+            wanted.push(expected.wanted(places.len(), written));
+            places.push(expected.place);
         }
         refusals.into_result()?;
         Ok(Self { sources: vec![source], places, wanted })

@@ -218,7 +218,10 @@ impl fmt::Display for TransactionError {
             Self::Limit(reason) => return f.write_str(reason),
             Self::Place(reason) => return write!(f, "the folder {reason}"),
             Self::TooManyEntries { entries_max } => {
-                return write!(f, "the folder has more than {entries_max} entries, so it cannot be given to write");
+                return write!(
+                    f,
+                    "the folder has more than {entries_max} entries, so it cannot be given to write"
+                );
             }
             Self::Refused { refused, more } => {
                 f.write_str("nothing was applied: ")?;

@@ -51,10 +51,12 @@ impl Place {
         }
     }
 
-    /// Opens a folder again that a record names.
+    /// Opens a folder again that a record names. Its file system may have another number since the machine was started.
     pub(super) fn again(path: &str, identity: Identity) -> Option<Self> {
-        let place = Self { dir: Arc::new(open(path).ok()?), path: Arc::from(path), identity };
-        (place.dir.identity() == Ok(identity)).then_some(place)
+        let dir = open(path).ok()?;
+        let now = dir.identity().ok()?;
+        let is_same = now == identity.on_device(now.device());
+        is_same.then(|| Self { dir: Arc::new(dir), path: Arc::from(path), identity: now })
     }
 
     fn is_at_its_path(&self) -> bool {
@@ -95,7 +97,8 @@ impl ChangeLimits {
         let within = (1..=Self::CHANGES_CEILING).contains(&changes)
             && (1..=Self::BYTES_CEILING).contains(&bytes)
             && (1..=Self::ENTRIES_CEILING).contains(&entries);
-        let reason = "a run may change 1 to 65536 files, write 1 byte to 1 TiB, in a folder of 1 to 1048576 entries";
+        let reason =
+            "a run may change 1 to 65536 files, write 1 byte to 1 TiB, in a folder of 1 to 1048576 entries";
         if within { Ok(Self { changes, bytes, entries }) } else { Err(TransactionError::Limit(reason)) }
     }
 }

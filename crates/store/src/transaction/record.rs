@@ -73,7 +73,8 @@ fn parse(text: &str) -> Option<Plan> {
     let mut lines = body.lines().skip(1);
     let receipt = ReceiptId::parse(lines.next()?.strip_prefix("receipt\t")?).ok()?;
     let staging = lines.next()?.strip_prefix("staging\t")?.to_owned();
-    let is_ours = staging.starts_with(names::OURS) && names::is_plain_path(&staging) && !staging.contains('/');
+    let is_ours =
+        staging.starts_with(names::OURS) && names::is_plain_path(&staging) && !staging.contains('/');
     let mut plan = Plan { receipt, staging, places: Vec::new(), moves: Vec::new() };
     for line in lines {
         read_line(&mut plan, &line.split('\t').collect::<Vec<_>>())?;

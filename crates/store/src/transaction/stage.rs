@@ -24,7 +24,8 @@ pub(super) fn stage(
     folders: &[Dir],
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<Move>, TransactionError> {
-    let mut stager = Stager { disk, changes, folders, is_cancelled, made: BTreeMap::new(), moves: Vec::new() };
+    let mut stager =
+        Stager { disk, changes, folders, is_cancelled, made: BTreeMap::new(), moves: Vec::new() };
     let sync_each = changes.wanted.len() <= SYNCED_ONE_BY_ONE_MAX;
     for wanted in &changes.wanted {
         stager.stage(wanted, sync_each)?;
@@ -68,8 +69,7 @@ impl<'s> Stager<'s> {
                 Action::Create { new, sha256 }
             }
             WantedChange::Replace { from, original } => {
-                let rights =
-                    Rights { mode: original.mode, owner: Some((original.owner, original.group)) };
+                let rights = Rights { mode: original.mode, owner: Some((original.owner, original.group)) };
                 let before = self.open_original(wanted, parent, original)?;
                 let (new, sha256) = self.copy(wanted, number, from, &rights, sync)?;
                 if new.size == original.size && digest(&before)? == sha256 {
@@ -100,7 +100,10 @@ impl<'s> Stager<'s> {
         sync: bool,
     ) -> Result<(Stamp, Sha256), TransactionError> {
         let source = open_plain(&self.changes.sources[from.source], &from.path);
-        let source = source.map_err(failed("open what was written"))?;
+        let source = match source {
+            Err(Errno::ACCESS) => return Err(self.refused(wanted, RefusedReason::OutOfReach)),
+            opened => opened.map_err(failed("open what was written"))?,
+        };
         let changed = || self.refused(wanted, RefusedReason::Changed);
         let is_as_judged = || Stamp::of_open(&source).is_ok_and(|now| now == from.stamp);
         if !is_as_judged() {

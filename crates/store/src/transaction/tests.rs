@@ -29,6 +29,13 @@ impl Desk {
         Self::of(Scratch::new())
     }
 
+    /// Where syncing takes no time, if marks of an overlay can be made there.
+    fn in_memory() -> Self {
+        let scratch = Scratch::for_many();
+        let has_marks = rustix::fs::setxattr(scratch.path(), "user.test", b"", XattrFlags::empty()).is_ok();
+        if has_marks { Self::of(scratch) } else { Self::new() }
+    }
+
     fn of(scratch: Scratch) -> Self {
         Self::at(scratch.path());
         Self { scratch }
@@ -139,6 +146,9 @@ fn opaque(path: &Path) {
     rustix::fs::setxattr(path, "user.overlay.opaque", b"y", XattrFlags::empty()).unwrap();
 }
 
+/// Something that a test does to a desk, and why it is refused.
+type Refusal = (fn(&Desk), RefusedReason);
+
 /// Paths with kind, mode and contents.
 type Tree = BTreeMap<String, (char, u32, Vec<u8>)>;
 
@@ -152,7 +162,9 @@ fn tree(top: &Path) -> Tree {
             let (kind, bytes) = match () {
                 () if kind.is_dir() => ('d', Vec::new()),
                 () if kind.is_file() => ('f', fs::read(&path).unwrap()),
-                () if kind.is_symlink() => ('l', fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()),
+                () if kind.is_symlink() => {
+                    ('l', fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+                }
                 () if kind.is_fifo() => ('p', Vec::new()),
                 () => ('s', Vec::new()),
             };

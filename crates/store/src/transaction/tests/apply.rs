@@ -1,5 +1,7 @@
 //! What is applied, and how it looks afterwards.
 
+use fumehood_core::receipt::Change::{Created, Removed, Replaced};
+
 use super::*;
 
 // The "Transaction" line of the issue: success applies all. DESIGN 5: new files are 0644, a replaced file keeps its mode.
@@ -22,7 +24,6 @@ fn a_run_that_did_everything_is_applied_whole() {
         .iter()
         .map(|applied| (applied.path.strip_prefix(&prefix).unwrap(), applied.change, applied.bytes))
         .collect();
-    use fumehood_core::receipt::Change::{Created, Removed, Replaced};
     assert_eq!(
         told,
         [
@@ -105,7 +106,10 @@ fn a_committed_transaction_is_reported_until_it_is_acknowledged() {
     drop(committed);
     for _ in 0..2 {
         let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
-        assert_eq!((recovered.receipt, &recovered.outcome), (Some(receipt(7)), &Outcome::Applied(applied.clone())));
+        assert_eq!(
+            (recovered.receipt, &recovered.outcome),
+            (Some(receipt(7)), &Outcome::Applied(applied.clone()))
+        );
         // As long as one is at work on what is left, nobody else is.
         assert!(desk.transactions().recover().unwrap().is_empty());
     }

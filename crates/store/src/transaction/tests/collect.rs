@@ -128,11 +128,14 @@ fn names_that_are_one_on_some_systems_are_refused() {
 // DESIGN 5: targets with an execute bit or more than one hard link.
 #[test]
 fn files_of_the_person_that_are_more_than_files_are_neither_replaced_nor_removed() {
-    let make: [(fn(&Desk), Reason); 6] = [
+    let make: [Refusal; 6] = [
         (|desk| desk.scratch.mode("ws/t", 0o755), Reason::Executable),
         (|desk| desk.scratch.mode("ws/t", 0o645), Reason::Executable),
         (|desk| desk.scratch.mode("ws/t", 0o4644), Reason::SetId),
-        (|desk| fs::hard_link(desk.scratch.at("ws/t"), desk.scratch.at("outside/t")).unwrap(), Reason::LinkedTarget),
+        (
+            |desk| fs::hard_link(desk.scratch.at("ws/t"), desk.scratch.at("outside/t")).unwrap(),
+            Reason::LinkedTarget,
+        ),
         (
             |desk| {
                 fs::remove_file(desk.scratch.at("ws/t")).unwrap();
@@ -150,7 +153,9 @@ fn files_of_the_person_that_are_more_than_files_are_neither_replaced_nor_removed
         ),
     ];
     for (make, reason) in make {
-        for write in [|desk: &Desk| drop(desk.file("changes/t", "2")), |desk: &Desk| desk.whiteout("changes/t")] {
+        for write in
+            [|desk: &Desk| drop(desk.file("changes/t", "2")), |desk: &Desk| desk.whiteout("changes/t")]
+        {
             let desk = Desk::new();
             desk.file("ws/t", "1");
             make(&desk);
@@ -197,7 +202,8 @@ fn a_file_whose_access_list_would_be_lost_is_not_replaced() {
         list.extend(rights.to_le_bytes());
         list.extend(id.to_le_bytes());
     }
-    match rustix::fs::setxattr(desk.scratch.at("ws/a"), "system.posix_acl_access", &list, XattrFlags::empty()) {
+    match rustix::fs::setxattr(desk.scratch.at("ws/a"), "system.posix_acl_access", &list, XattrFlags::empty())
+    {
         // Where there are no access lists, none can be lost.
         Err(rustix::io::Errno::NOTSUP) => return,
         set => set.unwrap(),
@@ -229,8 +235,10 @@ fn what_somebody_else_changed_during_the_run_is_a_conflict() {
         },
     ];
     for (number, meanwhile) in meanwhile.into_iter().enumerate() {
-        for write in [|desk: &Desk| drop(desk.file("changes/sub/a", "2")), |desk: &Desk| desk.whiteout("changes/sub/a")]
-        {
+        for write in [
+            |desk: &Desk| drop(desk.file("changes/sub/a", "2")),
+            |desk: &Desk| desk.whiteout("changes/sub/a"),
+        ] {
             let desk = Desk::new();
             desk.file("ws/sub/a", "1");
             let baseline = desk.baseline();
@@ -356,14 +364,9 @@ fn limits_have_a_floor_and_a_ceiling() {
     let (changes, bytes, entries) =
         (ChangeLimits::CHANGES_CEILING, ChangeLimits::BYTES_CEILING, ChangeLimits::ENTRIES_CEILING);
     assert!(ChangeLimits::new(changes, bytes, entries).is_ok() && ChangeLimits::new(1, 1, 1).is_ok());
-    for (changes, bytes, entries) in [
-        (0, 1, 1),
-        (1, 0, 1),
-        (1, 1, 0),
-        (changes + 1, 1, 1),
-        (1, bytes + 1, 1),
-        (1, 1, entries + 1),
-    ] {
+    for (changes, bytes, entries) in
+        [(0, 1, 1), (1, 0, 1), (1, 1, 0), (changes + 1, 1, 1), (1, bytes + 1, 1), (1, 1, entries + 1)]
+    {
         assert_eq!(ChangeLimits::new(changes, bytes, entries).unwrap_err().code(), Code::ConfigInvalid);
     }
 }

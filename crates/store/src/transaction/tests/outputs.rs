@@ -90,13 +90,17 @@ fn what_a_person_may_not_have_written_is_refused_before_the_run() {
         assert_eq!(Expected::write("x", &place, name).unwrap_err().code(), Code::WorkspaceFailed, "{name:?}");
     }
     for name in ["..", ".", "", "sub/x", "/x", "a\nb", ".fumehood-x"] {
-        assert_eq!(Expected::create("x", &place, name).unwrap_err().code(), Code::WorkspaceFailed, "{name:?}");
+        assert_eq!(
+            Expected::create("x", &place, name).unwrap_err().code(),
+            Code::WorkspaceFailed,
+            "{name:?}"
+        );
     }
 }
 
 #[test]
 fn an_output_that_is_no_plain_file_is_refused() {
-    let make: [(fn(&Desk), Reason); 5] = [
+    let make: [Refusal; 5] = [
         (|desk| drop(desk.scratch.link("out/x", "/etc/passwd")), Reason::Link),
         (|desk| drop(desk.scratch.fifo("out/x")), Reason::Special),
         (|desk| drop(desk.scratch.socket("out/x")), Reason::Special),
