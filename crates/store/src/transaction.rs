@@ -51,6 +51,7 @@ mod records;
 mod recover;
 mod stage;
 mod stamp;
+mod undo;
 
 pub use baseline::Baseline;
 pub use changes::{Changes, Expected};
@@ -198,9 +199,10 @@ fn undo(disk: Disk<'_>, moves: &Moves<'_>, record: Record, failed: FailedMove) -
     };
     let left = match moves.undo(Some(failed)) {
         Ok(left) => {
-            // If this cannot be written, the next start finds everything undone already.
-            let _ = record.write(disk, recover::OUTCOME, recover::undone_text(&left).as_bytes());
-            if moves.remove_copies().is_ok() {
+            // Without this mark our folders are looked for, so they stay for whoever does. The next start does the rest.
+            let text = recover::undone_text(&left);
+            let written = record.write(disk, recover::OUTCOME, text.as_bytes());
+            if written.and_then(|()| moves.remove_copies()).is_ok() {
                 let _ = record.close(disk);
             }
             left

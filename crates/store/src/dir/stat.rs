@@ -61,6 +61,11 @@ impl Identity {
         Self { device, inode }
     }
 
+    /// The same file after its file system was mounted anew, and perhaps got another number.
+    pub(crate) fn on_device(self, device: u64) -> Self {
+        Self { device, ..self }
+    }
+
     /// The file system, as the system numbers it until the next start.
     pub fn device(self) -> u64 {
         self.device

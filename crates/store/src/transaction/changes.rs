@@ -94,9 +94,7 @@ impl Expected {
             original: Some(stamp),
         })
     }
-}
 
-impl Expected {
     /// Whether what will be replaced is this file, as it was then.
     pub(crate) fn is_of(&self, granted: &crate::dir::Stat) -> bool {
         self.original.is_some_and(|stamp| {
@@ -160,13 +158,12 @@ impl Changes {
                 Stamp::at(&source, expected.name.as_bytes()).map_err(failed("look at an output"))?;
             let Some(written) = written else { continue };
             let path = expected.place.absolute(&expected.target);
-            match expected.reason_against(&written, &mut bytes_left) {
-                Err(reason) => refusals.add(path, reason),
-                Ok(()) => {
-                    wanted.push(expected.wanted(places.len(), written));
-                    places.push(expected.place);
-                }
+            if let Err(reason) = expected.reason_against(&written, &mut bytes_left) {
+                refusals.add(path, reason);
+                continue;
             }
+            wanted.push(expected.wanted(places.len(), written));
+            places.push(expected.place);
         }
         refusals.into_result()?;
         Ok(Self { sources: vec![source], places, wanted })

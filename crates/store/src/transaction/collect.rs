@@ -101,7 +101,7 @@ impl<'c> Collector<'c> {
                 looked => drop(looked.map_err(|error| End::Error(error.into()))?),
             }
         }
-        let (entries, more) = source.entries(ENTRIES_MAX).map_err(|errno| unreadable(errno))?;
+        let (entries, more) = source.entries(ENTRIES_MAX).map_err(unreadable)?;
         let mut seen = BTreeSet::new();
         for Entry { name, .. } in
             entries.into_iter().filter(|entry| !path.is_empty() || !is_skipped(&entry.name))
@@ -147,7 +147,7 @@ impl<'c> Collector<'c> {
                 }
             }
             Some(stamp) if stamp.kind == Kind::Directory => {
-                self.written_folder(source, path, &name, parent)?;
+                self.written_folder(source, &path, &name, parent)?;
             }
             Some(stamp) => self.written_file(source, path, &name, parent, stamp)?,
         }
@@ -157,7 +157,7 @@ impl<'c> Collector<'c> {
     fn written_folder(
         &mut self,
         source: &Dir,
-        path: String,
+        path: &str,
         name: &str,
         parent: Option<Identity>,
     ) -> Result<(), End> {
@@ -175,13 +175,13 @@ impl<'c> Collector<'c> {
             }
             known => {
                 let is_file = known.is_some();
-                self.make_room(&path, parent, is_file)?;
+                self.make_room(path, parent, is_file)?;
                 let change = WantedChange::MakeFolder;
-                self.wanted.push(Wanted { place: 0, path: path.clone(), parent, change });
+                self.wanted.push(Wanted { place: 0, path: path.to_owned(), parent, change });
                 None
             }
         };
-        self.folder(&below, &path, here, &|_| false)
+        self.folder(&below, path, here, &|_| false)
     }
 
     fn written_file(
@@ -194,11 +194,7 @@ impl<'c> Collector<'c> {
     ) -> Result<(), End> {
         let judged = judge_written(&stamp).and_then(|()| {
             self.bytes_left = self.bytes_left.checked_sub(stamp.size).ok_or(RefusedReason::TooLarge)?;
-            if self.form == Form::Overlay && is_marked(source, name) {
-                Err(RefusedReason::Mark)
-            } else {
-                Ok(())
-            }
+            judge_marks(source, name, self.form)
         });
         if let Err(reason) = judged {
             self.refuse(path.as_bytes(), reason);
@@ -342,12 +338,14 @@ impl<'c> Collector<'c> {
     }
 }
 
-/// Whether an overlay says that the file's bytes, or its name, are elsewhere. Ours is told to make no such marks.
-fn is_marked(source: &Dir, name: &str) -> bool {
+/// Whether the file can be read, and no overlay says that its bytes or its name are elsewhere. Ours is told to make no
+/// such marks.
+fn judge_marks(source: &Dir, name: &str, form: Form) -> Result<(), RefusedReason> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let Ok(file) = rustix::fs::openat(source, name, flags, Mode::empty()) else { return true };
+    let file = rustix::fs::openat(source, name, flags, Mode::empty());
+    let file = file.map_err(|_| RefusedReason::OutOfReach)?;
     let has = |mark| !matches!(rustix::fs::fgetxattr_query(&file, mark), Err(Errno::NODATA | Errno::NOTSUP));
-    MARKS.into_iter().any(has)
+    if form == Form::Overlay && MARKS.into_iter().any(has) { Err(RefusedReason::Mark) } else { Ok(()) }
 }
 
 fn unreadable(errno: Errno) -> End {

@@ -51,10 +51,12 @@ impl Place {
         }
     }
 
-    /// Opens a folder again that a record names.
+    /// Opens a folder again that a record names. Its file system may have another number since the machine was started.
     pub(super) fn again(path: &str, identity: Identity) -> Option<Self> {
-        let place = Self { dir: Arc::new(open(path).ok()?), path: Arc::from(path), identity };
-        (place.dir.identity() == Ok(identity)).then_some(place)
+        let dir = open(path).ok()?;
+        let now = dir.identity().ok()?;
+        let is_same = now == identity.on_device(now.device());
+        is_same.then(|| Self { dir: Arc::new(dir), path: Arc::from(path), identity: now })
     }
 
     fn is_at_its_path(&self) -> bool {

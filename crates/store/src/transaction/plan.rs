@@ -53,7 +53,7 @@ pub(super) enum Action {
 
 impl Action {
     /// What is put in place.
-    pub(super) fn new(&self) -> Option<&Stamp> {
+    pub(super) fn placed(&self) -> Option<&Stamp> {
         match self {
             Self::MakeFolder { new } | Self::Create { new, .. } | Self::Replace { new, .. } => Some(new),
             Self::Remove { .. } => None,
@@ -80,6 +80,24 @@ impl Move {
 }
 
 impl Plan {
+    /// Puts down that the file system of a place has another number now.
+    pub(super) fn set_device(&mut self, place: usize, device: u64) {
+        let set = |stamp: &mut Stamp| stamp.identity = stamp.identity.on_device(device);
+        for made in self.moves.iter_mut().filter(|made| made.place == place) {
+            made.parent = made.parent.on_device(device);
+            match &mut made.action {
+                Action::MakeFolder { new } | Action::Create { new, .. } => set(new),
+                Action::Replace { new, original, .. } => [new, original].into_iter().for_each(set),
+                Action::Remove { original, inside } => {
+                    set(original);
+                    for (_, stamp) in inside {
+                        set(stamp);
+                    }
+                }
+            }
+        }
+    }
+
     pub(super) fn absolute(&self, place: usize, path: &str) -> String {
         let folder = self.places.get(place).map_or("", |place| place.path.trim_end_matches('/'));
         names::join(folder, path)

@@ -92,7 +92,7 @@ fn outcome(disk: Disk<'_>, record: &Record) -> Result<Option<Outcome>, Errno> {
     let (intent, plan, ended) = (intent?, plan?, ended?);
     let is_planned = plan.is_some();
     let Some(text) = plan.or(intent) else { return Ok(None) };
-    let plan = match record::read(&text) {
+    let mut plan = match record::read(&text) {
         Ok(plan) if Some(plan.receipt) == record.receipt() => plan,
         Err(RecordError::OtherVersion) => return Ok(Some(Outcome::OtherVersion)),
         Ok(_) | Err(RecordError::Damaged) => return Ok(Some(Outcome::Damaged)),
@@ -101,19 +101,22 @@ fn outcome(disk: Disk<'_>, record: &Record) -> Result<Option<Outcome>, Errno> {
         Some(None) => return Ok(Some(Outcome::Damaged)),
         ended => ended.flatten(),
     };
-    let mut places = Vec::new();
-    for planned in &plan.places {
-        match Place::again(&planned.path, planned.identity) {
-            Some(place) => places.push(place),
-            None => return Ok(Some(Outcome::Unreachable { path: planned.path.clone() })),
-        }
-    }
-    let mut staging = Vec::new();
-    for place in &places {
-        staging.push(match open(&place.dir, &plan.staging) {
+    let (mut places, mut staging) = (Vec::new(), Vec::new());
+    for (index, planned) in plan.places.clone().into_iter().enumerate() {
+        let unreachable = Ok(Some(Outcome::Unreachable { path: planned.path.clone() }));
+        let Some(place) = Place::again(&planned.path, planned.identity) else { return unreachable };
+        let ours = match open(&place.dir, &plan.staging) {
             Err(Errno::NOENT) => None,
             opened => Some(opened?),
-        });
+        };
+        // A folder alike may be there, of another disk: ours is in the right one as long as something is to be undone.
+        let is_other = place.identity != planned.identity;
+        if ours.is_none() && ((is_planned && ended.is_none()) || is_other) {
+            return unreachable;
+        }
+        plan.set_device(index, place.identity.device());
+        places.push(place);
+        staging.push(ours);
     }
     if !staging.iter().flatten().all(is_ours) {
         return Ok(Some(Outcome::Damaged));
@@ -143,7 +146,7 @@ fn outcome(disk: Disk<'_>, record: &Record) -> Result<Option<Outcome>, Errno> {
 
 fn is_ours(folder: &Dir) -> bool {
     let caller = rustix::process::geteuid().as_raw();
-    folder.rights().is_ok_and(|rights| rights.owner == caller && rights.mode & 0o077 == 0)
+    folder.rights().is_ok_and(|rights| (rights.owner, rights.mode) == (caller, 0o700))
 }
 
 enum Ended {

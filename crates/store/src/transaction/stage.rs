@@ -100,7 +100,10 @@ impl<'s> Stager<'s> {
         sync: bool,
     ) -> Result<(Stamp, Sha256), TransactionError> {
         let source = open_plain(&self.changes.sources[from.source], &from.path);
-        let source = source.map_err(failed("open what was written"))?;
+        let source = match source {
+            Err(Errno::ACCESS) => return Err(self.refused(wanted, RefusedReason::OutOfReach)),
+            opened => opened.map_err(failed("open what was written"))?,
+        };
         let changed = || self.refused(wanted, RefusedReason::Changed);
         let is_as_judged = || Stamp::of_open(&source).is_ok_and(|now| now == from.stamp);
         if !is_as_judged() {

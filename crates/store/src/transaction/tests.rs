@@ -29,6 +29,13 @@ impl Desk {
         Self::of(Scratch::new())
     }
 
+    /// Where syncing takes no time, if marks of an overlay can be made there.
+    fn in_memory() -> Self {
+        let scratch = Scratch::for_many();
+        let has_marks = rustix::fs::setxattr(scratch.path(), "user.test", b"", XattrFlags::empty()).is_ok();
+        if has_marks { Self::of(scratch) } else { Self::new() }
+    }
+
     fn of(scratch: Scratch) -> Self {
         Self::at(scratch.path());
         Self { scratch }
@@ -138,6 +145,9 @@ fn whiteout(path: &Path) {
 fn opaque(path: &Path) {
     rustix::fs::setxattr(path, "user.overlay.opaque", b"y", XattrFlags::empty()).unwrap();
 }
+
+/// Something that a test does to a desk, and why it is refused.
+type Refusal = (fn(&Desk), RefusedReason);
 
 /// Paths with kind, mode and contents.
 type Tree = BTreeMap<String, (char, u32, Vec<u8>)>;

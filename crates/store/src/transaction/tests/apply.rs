@@ -1,5 +1,7 @@
 //! What is applied, and how it looks afterwards.
 
+use fumehood_core::receipt::Change::{Created, Removed, Replaced};
+
 use super::*;
 
 // The "Transaction" line of the issue: success applies all. DESIGN 5: new files are 0644, a replaced file keeps its mode.
@@ -22,7 +24,6 @@ fn a_run_that_did_everything_is_applied_whole() {
         .iter()
         .map(|applied| (applied.path.strip_prefix(&prefix).unwrap(), applied.change, applied.bytes))
         .collect();
-    use fumehood_core::receipt::Change::{Created, Removed, Replaced};
     assert_eq!(
         told,
         [

@@ -128,7 +128,7 @@ fn names_that_are_one_on_some_systems_are_refused() {
 // DESIGN 5: targets with an execute bit or more than one hard link.
 #[test]
 fn files_of_the_person_that_are_more_than_files_are_neither_replaced_nor_removed() {
-    let make: [(fn(&Desk), Reason); 6] = [
+    let make: [Refusal; 6] = [
         (|desk| desk.scratch.mode("ws/t", 0o755), Reason::Executable),
         (|desk| desk.scratch.mode("ws/t", 0o645), Reason::Executable),
         (|desk| desk.scratch.mode("ws/t", 0o4644), Reason::SetId),

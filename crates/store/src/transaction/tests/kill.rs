@@ -72,7 +72,9 @@ fn recovered(desk: &Desk, at: usize) -> bool {
     assert!(all.iter().all(|recovered| recovered.receipt == Some(receipt(1))));
     let expected = if is_complete { files(&BUSY_AFTER) } else { files(&BUSY_BEFORE) };
     assert_eq!(desk.ws(), expected, "step {at}");
-    all.into_iter().for_each(|recovered| recovered.acknowledge().unwrap());
+    for recovered in all {
+        recovered.acknowledge().unwrap();
+    }
     desk.no_trace();
     assert_eq!(fs::read_dir(desk.scratch.at("state/transactions/gone")).unwrap().count(), 0);
     assert_eq!(desk.ws(), expected, "step {at}");
@@ -80,7 +82,7 @@ fn recovered(desk: &Desk, at: usize) -> bool {
 }
 
 fn fresh() -> Desk {
-    let desk = Desk::new();
+    let desk = Desk::in_memory();
     busy_workspace(desk.scratch.path());
     desk
 }
@@ -93,9 +95,9 @@ fn killed_at_every_step_the_folder_is_as_it_was_or_complete() {
         let desk = fresh();
         let killed = is_killed(&desk, "apply", at);
         if recovered(&desk, at) {
-            complete += 1
+            complete += 1;
         } else {
-            undone += 1
+            undone += 1;
         }
         if !killed {
             break;

@@ -100,7 +100,7 @@ fn what_a_person_may_not_have_written_is_refused_before_the_run() {
 
 #[test]
 fn an_output_that_is_no_plain_file_is_refused() {
-    let make: [(fn(&Desk), Reason); 5] = [
+    let make: [Refusal; 5] = [
         (|desk| drop(desk.scratch.link("out/x", "/etc/passwd")), Reason::Link),
         (|desk| drop(desk.scratch.fifo("out/x")), Reason::Special),
         (|desk| drop(desk.scratch.socket("out/x")), Reason::Special),

@@ -26,7 +26,7 @@ fn failing(desk: &Desk, at: usize, errno: Errno, until: usize) -> Option<Result<
 fn a_disk_that_is_full_at_any_step_leaves_the_folder_as_it_was_or_complete() {
     let mut failures = 0;
     for at in 0.. {
-        let desk = Desk::new();
+        let desk = Desk::in_memory();
         let Some(result) = failing(&desk, at, Errno::NOSPC, at + 1) else { break };
         match result {
             Ok(()) => {
@@ -54,7 +54,7 @@ fn a_disk_that_is_full_at_any_step_leaves_the_folder_as_it_was_or_complete() {
 #[test]
 fn a_disk_that_fails_for_good_is_undone_at_the_next_start() {
     for at in 0.. {
-        let desk = Desk::new();
+        let desk = Desk::in_memory();
         let Some(result) = failing(&desk, at, Errno::IO, usize::MAX) else { break };
         let mut found = 0;
         for recovered in desk.transactions().recover().unwrap() {
@@ -75,10 +75,45 @@ fn a_disk_that_fails_for_good_is_undone_at_the_next_start() {
     }
 }
 
+/// What the kernel leaves of a run, where the test may mount an overlay. Elsewhere, and of an overlay of the sandbox, the
+/// tests beside show the same by a form that is made by hand.
+#[test]
+fn the_kernels_own_overlay_is_understood() {
+    let desk = Desk::in_memory();
+    busy_workspace(desk.scratch.path());
+    let baseline = desk.baseline();
+    for folder in ["work", "merged"] {
+        desk.scratch.folder(folder);
+    }
+    let at = |name: &str| desk.scratch.at(name).display().to_string();
+    let layers = format!("lowerdir={},upperdir={},workdir={}", at("ws"), at("changes"), at("work"));
+    let options = format!("{layers},userxattr,redirect_dir=nofollow,metacopy=off,index=off");
+    let merged = desk.scratch.at("merged");
+    let Some(mounted) = mounted(&["-t", "overlay", "-o", &options, "overlay"], &merged) else { return };
+    for gone in ["keep/removed.txt", "was-file"] {
+        fs::remove_file(merged.join(gone)).unwrap();
+    }
+    for gone in ["old", "was-folder", "replaced"] {
+        fs::remove_dir_all(merged.join(gone)).unwrap();
+    }
+    fs::write(merged.join("was-folder"), "a file now").unwrap();
+    for folder in ["was-file", "replaced", "fresh/deep"] {
+        fs::create_dir_all(merged.join(folder)).unwrap();
+    }
+    for (file, text) in BUSY_AFTER {
+        // As many editors do.
+        fs::write(merged.join("temporary"), text).unwrap();
+        fs::rename(merged.join("temporary"), merged.join(file)).unwrap();
+    }
+    drop(mounted);
+    desk.apply(&desk.overlay(baseline).unwrap()).unwrap();
+    assert_eq!(desk.ws(), files(&BUSY_AFTER));
+}
+
 /// A file system of its own, small enough to fill.
 #[test]
 fn a_small_file_system_that_is_full_is_left_as_it_was() {
-    let Some((small, _guard)) = small_file_system() else { return };
+    let Some((small, _mounted, _folder)) = small_file_system() else { return };
     let scratch = Scratch::new();
     let ws = small.join("ws");
     fs::create_dir(&ws).unwrap();
@@ -98,21 +133,23 @@ fn a_small_file_system_that_is_full_is_left_as_it_was() {
     assert!(transactions.recover().unwrap().is_empty());
 }
 
-/// A tmpfs of one MiB if the test may mount one; else `None`, and [`a_disk_that_is_full_at_any_step_leaves_the_folder_as_it_was_or_complete`]
-/// has shown the same at every step.
-fn small_file_system() -> Option<(PathBuf, Mounted)> {
+/// A tmpfs of one MiB if the test may mount one; elsewhere the test above has shown the same at every step.
+fn small_file_system() -> Option<(PathBuf, Mounted, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs"])
-        .arg(&path)
-        .stderr(std::process::Stdio::null())
-        .status();
-    let is_mounted = mounted.is_ok_and(|status| status.success());
-    is_mounted.then(|| (path.clone(), Mounted(path, folder)))
+    let mounted = mounted(&["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs"], &path)?;
+    Some((path, mounted, folder))
 }
 
-struct Mounted(PathBuf, #[expect(dead_code, reason = "removed when dropped")] tempfile::TempDir);
+/// Mounts, if the test may.
+fn mounted(arguments: &[&str], place: &Path) -> Option<Mounted> {
+    let mut mount = std::process::Command::new("mount");
+    let status = mount.args(arguments).arg(place).stderr(std::process::Stdio::null()).status();
+    status.is_ok_and(|status| status.success()).then(|| Mounted(place.to_owned()))
+}
+
+/// Unmounted when dropped.
+struct Mounted(PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
@@ -131,9 +168,12 @@ fn left_record(desk: &Desk) -> PathBuf {
     desk.scratch.at(format!("state/transactions/open/{}", receipt(1)))
 }
 
+/// Something done to a record, and what it is then.
+type Damage = (fn(&str) -> String, Outcome);
+
 #[test]
 fn a_record_that_is_damaged_or_foreign_is_reported_and_not_guessed_at() {
-    let damage: [(fn(&str) -> String, Outcome); 8] = [
+    let damage: [Damage; 8] = [
         (|text| text.replace("transaction 1", "transaction 2"), Outcome::OtherVersion),
         (|text| text.replace("top.txt", "t0p.txt"), Outcome::Damaged),
         (|text| text[..text.len() - 1].to_owned(), Outcome::Damaged),
@@ -174,6 +214,48 @@ fn a_record_for_a_folder_that_moved_waits_for_it() {
     recovered.acknowledge().unwrap();
     assert_eq!(tree(&desk.scratch.at("elsewhere")), files(&BUSY_AFTER));
     assert_eq!(desk.ws(), Tree::new());
+}
+
+#[test]
+fn another_disk_that_looks_alike_is_not_the_one() {
+    let desk = Desk::new();
+    let record = left_record(&desk);
+    fs::remove_file(record.join("outcome")).unwrap();
+    // Nothing of ours is in the folder, so there is nothing to undo in it.
+    let ws = desk.scratch.at("ws").to_str().unwrap().to_owned();
+    let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
+    assert_eq!(recovered.outcome, Outcome::Unreachable { path: ws });
+    assert_eq!(desk.ws(), files(&BUSY_AFTER));
+}
+
+// After a restart of the machine, the same file system may have another number.
+#[test]
+fn a_file_system_with_another_number_is_found_by_what_we_left_in_it() {
+    let desk = Desk::in_memory();
+    busy_workspace(desk.scratch.path());
+    let baseline = desk.baseline();
+    busy_run(desk.scratch.path());
+    let changes = desk.overlay(baseline).unwrap();
+    let step = Cell::new(0);
+    // From the middle of the moves on, nothing works any more.
+    let before = |what: &str| {
+        step.set(step.get() + usize::from(what == "exchange"));
+        if step.get() == 0 { Ok(()) } else { Err(Errno::IO) }
+    };
+    let failed = desk.transactions().apply_watched(&changes, receipt(1), &|| false, &before);
+    assert!(failed.is_err());
+    assert_ne!(desk.ws(), files(&BUSY_BEFORE));
+    let plan = desk.scratch.at(format!("state/transactions/open/{}/plan", receipt(1)));
+    let text = fs::read_to_string(&plan).unwrap();
+    let device = fs::metadata(desk.scratch.at("ws")).unwrap().dev();
+    let other = text[..text.rfind("end\t").unwrap()].replace(&format!("{device}:"), "987654321:");
+    let digest = fumehood_core::Sha256::of(other.as_bytes());
+    let other = format!("{other}end\t{digest}\n");
+    assert_ne!(other, text);
+    fs::write(&plan, other).unwrap();
+    let [recovered] = <[_; 1]>::try_from(desk.transactions().recover().unwrap()).unwrap();
+    assert_eq!(recovered.outcome, Outcome::Undone(Vec::new()));
+    assert_eq!(desk.ws(), files(&BUSY_BEFORE));
 }
 
 #[test]
