@@ -50,7 +50,7 @@ pub struct Request<'a> {
 ///
 /// When the last one of a gate is gone, nobody can answer any more, and whoever waits is denied (XSF-35).
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # use fumehood_gate::Decider;
 /// # use fumehood_core::{Binding, Now, ProposalId};
 /// fn spend(decider: &Decider, now: Now, id: ProposalId, binding: &Binding) {

@@ -14,25 +14,24 @@ use crate::runner::Runner;
 
 /// A call that was approved, and whose approval is spent: good for the attempts of this one call.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use fumehood_gate::Clearance;
 /// fn copy(clearance: &Clearance) -> Clearance {
 ///     Clearance::clone(clearance)
 /// }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # use fumehood_gate::Clearance;
 /// let clearance = Clearance::default();
 /// ```
-/// ```compile_fail
-/// # use fumehood_gate::{Clearance, Liveness, Runner};
-/// # use fumehood_core::{Binding, Call};
-/// # use fumehood_core::receipt::Authority;
-/// fn forge(call: Call, runner: Box<dyn Runner>, binding: Binding, live: Liveness) -> Clearance {
-///     Clearance { call, runner, binding, authority: Authority::auto(), live }
+/// ```compile_fail,E0451
+/// # use fumehood_core::Call;
+/// # use fumehood_gate::Clearance;
+/// fn another(clearance: Clearance, call: Call) -> Clearance {
+///     Clearance { call, ..clearance }
 /// }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use fumehood_gate::Clearance;
 /// fn store(clearance: &Clearance) -> String {
 ///     serde_json::to_string(clearance).unwrap()
@@ -41,9 +40,9 @@ use crate::runner::Runner;
 /// The same, but for what must not be:
 /// ```
 /// # use fumehood_gate::Clearance;
-/// # use fumehood_core::Binding;
-/// fn pass(clearance: Clearance) -> Binding {
-///     clearance.binding()
+/// fn pass(clearance: Clearance) -> (Clearance, String) {
+///     let binding = serde_json::to_string(&clearance.binding()).unwrap();
+///     (clearance, binding)
 /// }
 /// ```
 #[must_use = "the approval is spent, and only this value can run the call"]
@@ -69,20 +68,19 @@ pub(crate) struct Held(Option<Box<dyn Runner>>);
 
 /// The right to run a cleared call once, handed to [`Runner::run`] and to nothing else.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// # use fumehood_gate::Attempt;
 /// fn twice<'a>(attempt: Attempt<'a>) -> (Attempt<'a>, Attempt<'a>) {
 ///     (attempt, attempt)
 /// }
 /// ```
-/// ```compile_fail
-/// # use fumehood_gate::{Attempt, Cancel};
-/// # use fumehood_core::Call;
-/// fn forge<'a>(call: &'a Call, cancel: &'a Cancel) -> Attempt<'a> {
-///     Attempt { call, cancel, number: 1 }
+/// ```compile_fail,E0451
+/// # use fumehood_gate::Attempt;
+/// fn another<'a>(attempt: Attempt<'a>) -> Attempt<'a> {
+///     Attempt { number: 2, ..attempt }
 /// }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0061
 /// # use fumehood_gate::{RawOutput, Runner};
 /// fn without(runner: &mut dyn Runner) -> RawOutput {
 ///     runner.run()
@@ -109,11 +107,11 @@ pub struct Attempt<'a> {
 /// The right to change the person's files after a run that succeeded and whose output is kept, handed to
 /// [`Runner::apply`] and to nothing else.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # use fumehood_gate::Accepted;
 /// let accepted = Accepted::default();
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// # use fumehood_gate::Accepted;
 /// fn twice<'a>(accepted: Accepted<'a>) -> (Accepted<'a>, Accepted<'a>) {
 ///     (accepted, accepted)
