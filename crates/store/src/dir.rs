@@ -14,6 +14,10 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
+mod identity;
+
+pub use identity::Identity;
+
 /// An open directory.
 #[derive(Debug)]
 pub(crate) struct Dir {
@@ -46,13 +50,6 @@ pub(crate) enum Kind {
     Link,
     /// FIFO, socket or device.
     Special,
-}
-
-/// Which file on which file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
 }
 
 /// What two looks at one file must agree on for it to be unchanged.
@@ -325,7 +322,7 @@ impl AsFd for File {
 impl Stat {
     fn of(stat: &rustix::fs::Stat) -> Self {
         Self {
-            identity: Identity { device: stat.st_dev, inode: stat.st_ino },
+            identity: Identity::new(stat.st_dev, stat.st_ino),
             size: u64::try_from(stat.st_size).unwrap_or(0),
             changed: (stat.st_ctime, stat.st_ctime_nsec),
         }
@@ -340,27 +337,6 @@ impl Rights {
     /// Whether nobody but root can change it.
     pub(crate) fn is_roots_alone(self) -> bool {
         self.owner == 0 && self.mode & 0o022 == 0
-    }
-}
-
-impl Identity {
-    pub(crate) fn new(device: u64, inode: u64) -> Self {
-        Self { device, inode }
-    }
-
-    pub(crate) fn device(self) -> u64 {
-        self.device
-    }
-
-    /// The same file after its file system was mounted anew, and perhaps got another number.
-    pub(crate) fn on_device(self, device: u64) -> Self {
-        Self { device, ..self }
-    }
-}
-
-impl std::fmt::Display for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.device, self.inode)
     }
 }
 
