@@ -25,6 +25,10 @@
 //! (`user.` and such) of a replaced file are not kept. Times of folders change.
 //!
 //! # What does not hold
+//! A machine that loses its power keeps what it said it kept only as far as its disk does. Removing a whole folder needs a
+//! file system that moves folders; an overlay, such as the root of a container, does not move those of its lower layer.
+//! Then nothing is applied, and the error says what could not be done.
+//!
 //! A program of the same person that holds a file open goes on writing to the original after it was replaced, as with
 //! every editor that saves by renaming. All other changes by others at any moment are found, since what was taken away is
 //! compared with the baseline after it was taken.
@@ -42,6 +46,7 @@ mod changes;
 mod collect;
 mod disk;
 mod error;
+mod moment;
 mod moves;
 mod names;
 mod place;

@@ -1,9 +1,9 @@
 //! What was in a folder before a run began.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
 
 use super::error::{RefusedReason, TransactionError, failed};
+use super::moment::{LOOKS_MAX, Moment};
 use super::names;
 use super::place::{ChangeLimits, Place};
 use super::stamp::Stamp;
@@ -34,11 +34,12 @@ impl Baseline {
     /// Looks through a folder. `unlocked` are protected names that the deployer allows, spelled exactly so.
     ///
     /// A file that was changed in the last moment could be changed again without its times telling, so this waits until
-    /// that moment is over, at most 20 milliseconds.
+    /// that moment is over, 20 milliseconds and at most 100. A file system that keeps times by the second tells less.
     ///
     /// # Errors
     /// `E_WORKSPACE_TOO_LARGE` above the limit of entries; `E_SKILL_WORKSPACE_FAILED`.
     pub fn of(place: &Place, unlocked: &[String], limits: ChangeLimits) -> Result<Self, TransactionError> {
+        let began = Moment::now();
         let mut baseline = Self::unseen(place, unlocked, limits);
         let mut folders = vec![Vec::new()];
         while let Some(folder) = folders.pop() {
@@ -49,7 +50,7 @@ impl Baseline {
                 Ok(below) => folders.extend(below),
             }
         }
-        baseline.let_the_moment_pass()?;
+        baseline.let_the_moment_pass(began)?;
         Ok(baseline)
     }
 
@@ -94,36 +95,22 @@ impl Baseline {
         }
     }
 
-    /// Clocks of file systems are coarse: a file that changes twice within a tick has one change time. So what changed
-    /// in the current tick is looked at again when it is over.
-    fn let_the_moment_pass(&mut self) -> Result<(), TransactionError> {
-        let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let limit = since_epoch(SystemTime::now()).saturating_sub(TICK);
-        // Of a clock that was set back, nothing is equal by chance.
-        let horizon = limit + 2 * TICK;
-        let is_fresh = |stamp: &Stamp| {
-            let (seconds, nanoseconds) = stamp.changed;
-            let changed = Duration::new(
-                u64::try_from(seconds).unwrap_or(0),
-                u32::try_from(nanoseconds).unwrap_or(0).min(999_999_999),
-            );
-            changed >= limit && changed <= horizon
-        };
-        let fresh: Vec<_> = self
-            .entries
-            .iter()
-            .filter(|(_, known)| is_fresh(&known.stamp))
-            .map(|(path, _)| path.clone())
-            .collect();
-        if fresh.is_empty() {
-            return Ok(());
-        }
-        std::thread::sleep(TICK);
-        for path in fresh {
-            let now = self.now(&path).map_err(failed("look at the folder"))?;
-            match (now, self.entries.get_mut(&path)) {
-                (Some(now), Some(known)) => known.stamp = now,
-                _ => drop(self.entries.remove(&path)),
+    /// Looks again at what was changed since shortly before it was looked at, until nothing is.
+    fn let_the_moment_pass(&mut self, began: Moment) -> Result<(), TransactionError> {
+        let mut looked = began;
+        for _ in 0..LOOKS_MAX {
+            let fresh = self.entries.iter().filter(|(_, known)| looked.is_before(&known.stamp));
+            let fresh: Vec<_> = fresh.map(|(path, _)| path.clone()).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            looked = Moment::after_this_one();
+            for path in fresh {
+                let now = self.now(&path).map_err(failed("look at the folder"))?;
+                match (now, self.entries.get_mut(&path)) {
+                    (Some(now), Some(known)) => known.stamp = now,
+                    _ => drop(self.entries.remove(&path)),
+                }
             }
         }
         Ok(())
@@ -204,6 +191,3 @@ impl From<LookError> for TransactionError {
 pub(super) fn join_bytes(folder: &[u8], name: &[u8]) -> Vec<u8> {
     if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }
-
-/// Longer than a tick of any kernel's clock.
-const TICK: Duration = Duration::from_millis(20);

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use super::baseline::{Baseline, Known};
 use super::collect::Collector;
 use super::error::{Refusals, RefusedReason, TransactionError, failed};
+use super::moment::{LOOKS_MAX, Moment};
 use super::names;
 use super::place::{ChangeLimits, Place};
 use super::stamp::Stamp;
@@ -79,7 +80,7 @@ impl Expected {
     /// `E_SKILL_WORKSPACE_FAILED`, also if there is none.
     pub fn write(name: &str, place: &Place, target: &str) -> Result<Self, TransactionError> {
         let unseen = Baseline::unseen(place, &[], ChangeLimits::default());
-        let Some(stamp) = look(place, target)? else {
+        let Some(stamp) = look_well(place, target)? else {
             return Err(TransactionError::Place("has no such file"));
         };
         let reason = match stamp.kind {
@@ -232,6 +233,20 @@ fn look(place: &Place, target: &str) -> Result<Option<Stamp>, TransactionError> 
         return Err(TransactionError::Place("cannot hold a file of that name"));
     }
     Stamp::at(&*place.dir, target.as_bytes()).map_err(failed("look at the file"))
+}
+
+/// As [`look`], and again until the tick in which it was changed is over.
+fn look_well(place: &Place, target: &str) -> Result<Option<Stamp>, TransactionError> {
+    let mut looked = Moment::now();
+    let mut stamp = look(place, target)?;
+    for _ in 0..LOOKS_MAX {
+        if !stamp.is_some_and(|stamp| looked.is_before(&stamp)) {
+            break;
+        }
+        looked = Moment::after_this_one();
+        stamp = look(place, target)?;
+    }
+    Ok(stamp)
 }
 
 fn refuse(place: &Place, target: &str, reason: Option<RefusedReason>) -> Result<(), TransactionError> {

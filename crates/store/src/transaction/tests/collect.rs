@@ -385,6 +385,7 @@ fn a_folder_with_too_many_entries_cannot_be_given_to_write() {
     assert!(error.to_string().contains("more than 3 entries"), "{error}");
 }
 
+// EXE-66
 #[test]
 fn a_place_is_an_open_folder_where_its_path_leads() {
     let desk = Desk::new();

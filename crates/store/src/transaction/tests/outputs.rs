@@ -53,7 +53,6 @@ fn a_written_file_replaces_the_original_if_that_is_unchanged() {
     let (early, late) = (write(), write());
     desk.file("out/env", "3");
     let changes = desk.outputs(vec![late], None).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(20));
     desk.file("ws/.env", "9");
     assert_eq!(desk.outputs(vec![early], None).unwrap_err().code(), Code::WorkspaceConflict);
     assert_eq!(desk.apply(&changes).unwrap_err().code(), Code::WorkspaceConflict);

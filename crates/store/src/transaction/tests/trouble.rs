@@ -21,7 +21,7 @@ fn failing(desk: &Desk, at: usize, errno: Errno, until: usize) -> Option<Result<
     (step.get() > at).then(|| result.map(|committed| assert!(committed.acknowledge().is_ok())))
 }
 
-// Disk full while applying.
+// EXE-66. Disk full while applying: at every step, by a step that fails as it would.
 #[test]
 fn a_disk_that_is_full_at_any_step_leaves_the_folder_as_it_was_or_complete() {
     let mut failures = 0;
