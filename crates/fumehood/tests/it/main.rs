@@ -19,6 +19,7 @@ mod interpreters;
 mod loader_table;
 mod record;
 mod recorded;
+mod run;
 mod schemas;
 mod trust;
 
