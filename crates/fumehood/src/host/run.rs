@@ -96,7 +96,7 @@ impl Host {
     ///
     /// # Authority
     /// Starts an interpreter in the sandbox with what the request names, and changes the files that it names for that. The
-    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line.
+    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line, or name a helper that does.
     pub fn run(
         &self,
         request: &RunRequest,

@@ -1,7 +1,14 @@
 //! `run`, as a person at a terminal and as a program: what is asked, what runs, what it leaves.
 
+mod codes;
 mod examples;
+mod failures;
+mod flags;
+mod parallel;
+mod prompt;
 mod readme;
+mod settings;
+mod slow;
 
 use std::path::Path;
 
@@ -94,28 +101,15 @@ fn ran(world: &World, arguments: &[&str]) -> Answer {
 
 /// As [`ran`], for JSON: the exit code and the answer, which must have its shape.
 fn reported(world: &World, arguments: &[&str]) -> (Option<i32>, Value) {
-    let with_json: Vec<&str> = arguments.iter().copied().chain(["--format", "json"]).collect();
-    let split = arguments.iter().position(|argument| *argument == "--");
-    let ordered: Vec<&str> = match split {
-        None => with_json,
-        Some(at) => {
-            let (options, argv) = arguments.split_at(at);
-            options.iter().copied().chain(["--format", "json"]).chain(argv.iter().copied()).collect()
-        }
-    };
-    let answer = ran(world, &ordered);
+    let arguments = approved(world, arguments);
+    let answer = world.run(["--format", "json"].into_iter().chain(arguments.iter().map(String::as_str)));
     assert_eq!(answer.errors(), "", "{arguments:?}");
     (answer.code, crate::schemas::assert_valid("run", &answer.stdout))
 }
 
-/// What keeps a run from beginning: the fault, with this exit code.
+/// What keeps a run from beginning, with its exit code.
 fn refused(world: &World, arguments: &[&str], exit: i32) -> Value {
-    let answer = ran(world, arguments);
-    assert_eq!((answer.code, answer.text().as_str()), (Some(exit), ""), "{arguments:?}: {}", answer.errors());
-    let code = answer.errors();
-    let code =
-        code.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(code, _)| code.to_owned());
-    json!({"code": code, "text": answer.errors()})
+    world.fault(approved(world, arguments), exit)
 }
 
 /// The receipt of the last run.

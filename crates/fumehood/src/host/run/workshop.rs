@@ -7,7 +7,6 @@ use std::time::SystemTime;
 use fumehood_core::{Json, Sha256};
 use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
-use fumehood_sandbox::Sandbox;
 use fumehood_store::{
     Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins, Recovered,
     Settings, Snapshot, Source, SourceKind, Staging, Transactions,
@@ -42,7 +41,7 @@ impl Host {
         let transactions = Transactions::open(&home).map_err(|error| Fault::of(&error, MEND))?;
         let journal = Arc::new(journal);
         recover(&transactions, &journal)?;
-        let sandbox = Sandbox::start().map_err(|error| {
+        let sandbox = self.sandbox().map_err(|error| {
             let refusal = refusal(&error);
             let message = format!("nothing runs without a sandbox, and there is none: {}", refusal.message);
             Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
