@@ -2,3 +2,5 @@
 //! [`Attempt`](fumehood_gate::Attempt), and only the gate has those.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+
+pub mod module;
