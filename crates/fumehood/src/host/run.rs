@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use fumehood_core::call::{exact_schema, script_schema};
 use fumehood_core::consent::Surface;
 use fumehood_core::inspect::{Inspection, inspect};
-use fumehood_core::manifest::{InterpreterKey, ScriptClaim, tool_name};
+use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{
     AgentLabel, Code, Json, RawCall, RelPath, Revision, Sha256, Shown, SkillName, ToolSpec, script,
@@ -237,7 +237,7 @@ impl Captured {
                 }
             }
             let manifest = self.inspection.fumehood.accepted();
-            let scripts = manifest.map(fumehood_core::manifest::FumehoodManifest::scripts);
+            let scripts = manifest.map(FumehoodManifest::scripts);
             let claim = scripts.unwrap_or_default().iter().find(|claim| is_meant(claim, &request.script));
             if let Some(claim) = claim {
                 let tool = tool_name(&self.name, claim.name());
@@ -295,8 +295,7 @@ impl Captured {
     }
 
     fn no_such_script(&self, name: &str) -> Fault {
-        let declared =
-            self.inspection.fumehood.accepted().map(|manifest| manifest.scripts()).unwrap_or_default();
+        let declared = self.inspection.fumehood.accepted().map(FumehoodManifest::scripts).unwrap_or_default();
         let declared = declared.iter().map(|claim| claim.name().as_str().to_owned());
         let undeclared = self.inspection.undeclared_scripts(&self.snapshot);
         let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());
