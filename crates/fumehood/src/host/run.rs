@@ -18,7 +18,7 @@ use fumehood_core::{
 };
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{CaptureError, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
 
 use super::person::Asking;
 use super::ports::{NoPolicy, SystemClock, SystemEntropy};
@@ -69,6 +69,8 @@ pub enum RunStep {
 pub(super) struct Captured {
     pub(super) source: String,
     pub(super) name: SkillName,
+    /// The folder that it was read from, if it was one.
+    pub(super) path: Option<PathBuf>,
     pub(super) snapshot: Snapshot,
     pub(super) inspection: Inspection,
 }
@@ -103,15 +105,18 @@ impl Host {
         cancel: &Cancel,
         tell: impl FnMut(RunStep) + Send + 'static,
     ) -> Result<RunReport, Fault> {
-        let bench = self.bench()?;
+        // A mistake in the command is said before anything is opened or started.
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
         let skill = self.captured(&request.skill, &request.roots)?;
-        let chosen = skill.choose(request, &bench)?;
-        let (person, surface) = approver(request, &skill, &bench, person)?;
-        let spec = spec(&skill, &chosen, &bench)?;
+        let chosen = skill.choose(request, &settings)?;
+        let (person, surface) = approver(request, &skill, &settings, person)?;
+        let spec = spec(&skill, &chosen, &settings)?;
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source)?,
         };
+        let bench = self.bench(&home, settings, &skill)?;
         let record = bench.history(&skill);
         let asking = person.map(|person| {
             Arc::new(Asking {
@@ -200,7 +205,11 @@ impl Host {
         let name = SkillName::parse(&text.name);
         let name = name.map_err(|error| Fault::of(&error, "`fumehood check` says what is wrong with it"))?;
         let source = source.unwrap_or_else(|| GIVEN.to_owned());
-        Ok(Captured { source, name, snapshot, inspection })
+        let path = match &folder {
+            AnyFolder::Disk(folder) => Some(folder.path().to_path_buf()),
+            AnyFolder::Memory(_) => None,
+        };
+        Ok(Captured { source, name, path, snapshot, inspection })
     }
 
     fn granted(&self, request: &RunRequest) -> Granted {
@@ -222,8 +231,8 @@ impl Host {
 
 impl Captured {
     /// The script that is meant: a declared one by name or by path, else a file.
-    fn choose(&self, request: &RunRequest, bench: &Bench) -> Result<Chosen, Fault> {
-        let overlay = bench.settings.overlay(&self.source, &self.name);
+    fn choose(&self, request: &RunRequest, settings: &Settings) -> Result<Chosen, Fault> {
+        let overlay = settings.overlay(&self.source, &self.name);
         let confirmed = overlay.filter(|overlay| overlay.is_confirmed_for(self.snapshot.revision()));
         if request.argv.is_none() {
             if let Some(overlay) = confirmed {
@@ -231,7 +240,7 @@ impl Captured {
                 if let Some((tool, claim)) = found {
                     let own = overlay.parts().fail_on_nonzero_exit;
                     return Ok(Chosen {
-                        fail_on_nonzero_exit: own.unwrap_or(bench.settings.fail_on_nonzero_exit),
+                        fail_on_nonzero_exit: own.unwrap_or(settings.fail_on_nonzero_exit),
                         ..declared(tool.as_str().to_owned(), claim, Some(overlay.sha256()))
                     });
                 }
@@ -244,7 +253,7 @@ impl Captured {
                 let tool =
                     tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
                 return Ok(Chosen {
-                    fail_on_nonzero_exit: bench.settings.fail_on_nonzero_exit,
+                    fail_on_nonzero_exit: settings.fail_on_nonzero_exit,
                     ..declared(tool.as_str().to_owned(), claim, None)
                 });
             }
@@ -256,7 +265,7 @@ impl Captured {
             },
             _ => fault,
         })?;
-        chosen.fail_on_nonzero_exit = bench.settings.fail_on_nonzero_exit;
+        chosen.fail_on_nonzero_exit = settings.fail_on_nonzero_exit;
         Ok(chosen)
     }
 
@@ -323,8 +332,8 @@ fn declared(tool: String, claim: &ScriptClaim, overlay: Option<Sha256>) -> Chose
     }
 }
 
-fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fault> {
-    let timeout = bench.settings.envelope.timeout_max();
+fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSpec, Fault> {
+    let timeout = settings.envelope.timeout_max();
     let input: Json = match &chosen.source {
         Source::Declared(claim) => script_schema(claim.params(), timeout),
         Source::Undeclared { .. } => exact_schema(timeout),
@@ -347,11 +356,11 @@ fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fa
 fn approver(
     request: &RunRequest,
     skill: &Captured,
-    bench: &Bench,
+    settings: &Settings,
     person: Option<Arc<dyn Person>>,
 ) -> Result<(Option<Arc<dyn Person>>, Surface), Fault> {
     let Some(approved) = &request.approve else { return Ok((person, Surface::Terminal)) };
-    if !bench.settings.approve_by_revision_flag {
+    if !settings.approve_by_revision_flag {
         let message = "--approve is not allowed here";
         return Err(Fault::new(
             Code::ApproveFlagOff,
