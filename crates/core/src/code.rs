@@ -330,7 +330,7 @@ codes! {
     ToolDuplicate "E_SKILL_TOOL_DUPLICATE" Conflict false "One skill declares two tools of one name."
     NotLoadable "E_SKILL_NOT_LOADABLE" Invalid false "What was asked for needs a loadable skill."
     NotConformant "E_SKILL_NOT_CONFORMANT" Invalid false "What was asked for needs a conformant skill."
-    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
+    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "The checked tool of execution.json needs a later version of fumehood; scripts run with `fumehood run`."
 
     // Results and the journal.
     ArtifactNotFound "E_ARTIFACT_NOT_FOUND" Missing false "There is no artifact of that id, or it is another agent's."

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod interpreters;
+mod notes;
 mod report;
 mod workshop;
 
@@ -22,7 +23,7 @@ use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
 
 use super::person::Asking;
 use super::ports::{NoPolicy, SystemClock, SystemEntropy};
-use super::{Host, Opened, Person};
+use super::{Host, Opened, Over, Person};
 use crate::fault::Fault;
 use crate::report::{Answer, Question, RunReport};
 use workshop::Bench;
@@ -52,7 +53,7 @@ pub struct RunRequest {
     pub out: Option<PathBuf>,
     /// Seconds after which it is killed.
     pub timeout: Option<u64>,
-    /// The revision that the person has approved already.
+    /// The revision that the person has approved already: 64 hex digits, `sha256:` before them or not.
     pub approve: Option<String>,
 }
 
@@ -112,6 +113,7 @@ impl Host {
         let chosen = skill.choose(request, &settings)?;
         let (person, surface) = approver(request, &skill, &settings, person)?;
         let spec = spec(&skill, &chosen, &settings)?;
+        let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source)?,
@@ -125,6 +127,8 @@ impl Host {
                 why: "no rule of yours says otherwise, and what a skill carries runs only on a person's word",
                 state_folder: self.state_folder(),
                 record,
+                notes: notes::of(request, &chosen.source, &skill.snapshot, &granted.base),
+                cancel: cancel.clone(),
                 decider: OnceLock::new(),
             })
         });
@@ -139,7 +143,7 @@ impl Host {
                 chosen.overlay,
             ),
             chosen.source,
-            self.granted(request),
+            granted,
         );
         let script = script.fail_on_nonzero_exit(chosen.fail_on_nonzero_exit);
         let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
@@ -369,7 +373,7 @@ fn approver(
         ));
     }
     let revision = skill.snapshot.revision();
-    if *approved != revision.to_string() {
+    if approved.strip_prefix("sha256:").unwrap_or(approved) != revision.sha256().to_string() {
         let message = "the revision that --approve names is not the skill's";
         return Err(Fault::new(
             Code::ApproveMismatch,
@@ -386,7 +390,7 @@ struct Flag {
 }
 
 impl Person for Flag {
-    fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Answer {
+    fn ask(&self, question: &Question, _: &dyn Fn() -> Option<Over>) -> Answer {
         if question.skill.revision == self.revision.to_string() { Answer::Once } else { Answer::No }
     }
 }
