@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use fumehood_core::call::{exact_schema, script_schema};
 use fumehood_core::consent::Surface;
-use fumehood_core::inspect::{Inspection, inspect};
+use fumehood_core::inspect::{Inspection, ManifestState, inspect};
 use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{
@@ -315,6 +315,10 @@ impl Captured {
         let all: Vec<String> = declared.chain(undeclared).take(SCRIPTS_NAMED_MAX).collect();
         let message = format!("the skill has no script or file called \"{}\"", Shown::inline(name));
         let advice = match all.as_slice() {
+            _ if matches!(self.inspection.fumehood, ManifestState::Refused) => {
+                "its fumehood.json was refused, so nothing that it declares counts; `fumehood check` says why"
+                    .to_owned()
+            }
             [] => "it carries nothing that looks like a script; see `fumehood show`".to_owned(),
             all => format!("it has {}", Shown::inline(&all.join(", ")).at_most(1024)),
         };
