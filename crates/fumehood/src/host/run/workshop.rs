@@ -73,7 +73,10 @@ impl Host {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
         }
         let sources = Source::conventional(settings, &self.surroundings, |_| true);
-        let on_disk = |source: &&Source| !matches!(source.kind, SourceKind::Memory(_));
+        let on_disk = |source: &&Source| {
+            // A project without skills of its own is a workspace like any other.
+            !matches!(source.kind, SourceKind::Memory(_)) && !source.is_out_of_reach(&settings.unlocked)
+        };
         for source in self.sources.iter().chain(&sources).filter(on_disk) {
             forbidden = forbidden.with(ForbiddenKind::Source, &source.path);
         }
