@@ -3,6 +3,7 @@
 mod arguments;
 mod chosen;
 mod interpreters;
+mod notes;
 mod report;
 mod workshop;
 
@@ -16,11 +17,11 @@ use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{AgentLabel, Code, Json, RawCall, Revision, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{CaptureError, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
 
 use super::person::Asking;
 use super::ports::{NoPolicy, SystemClock, SystemEntropy};
-use super::{Host, Opened, Person};
+use super::{Host, Opened, Over, Person};
 use crate::fault::Fault;
 use crate::report::{Answer, Question, RunReport};
 use chosen::Chosen;
@@ -51,7 +52,7 @@ pub struct RunRequest {
     pub out: Option<PathBuf>,
     /// Seconds after which it is killed.
     pub timeout: Option<u64>,
-    /// The revision that the person has approved already.
+    /// The revision that the person has approved already: 64 hex digits, `sha256:` before them or not.
     pub approve: Option<String>,
 }
 
@@ -68,6 +69,8 @@ pub enum RunStep {
 pub(super) struct Captured {
     pub(super) source: String,
     pub(super) name: SkillName,
+    /// The folder that it was read from, if it was one.
+    pub(super) path: Option<PathBuf>,
     pub(super) snapshot: Snapshot,
     pub(super) inspection: Inspection,
 }
@@ -93,15 +96,19 @@ impl Host {
         cancel: &Cancel,
         tell: impl FnMut(RunStep) + Send + 'static,
     ) -> Result<RunReport, Fault> {
-        let bench = self.bench()?;
+        // A mistake in the command is said before anything is opened or started.
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
         let skill = self.captured(&request.skill, &request.roots)?;
-        let chosen = skill.choose(request, &bench)?;
-        let (person, surface) = approver(request, &skill, &bench, person)?;
-        let spec = spec(&skill, &chosen, &bench)?;
+        let chosen = skill.choose(request, &settings)?;
+        let (person, surface) = approver(request, &skill, &settings, person)?;
+        let spec = spec(&skill, &chosen, &settings)?;
+        let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source)?,
         };
+        let bench = self.bench(&home, settings, &skill)?;
         let record = bench.history(&skill);
         let asking = person.map(|person| {
             Arc::new(Asking {
@@ -110,6 +117,8 @@ impl Host {
                 why: "no rule of yours says otherwise, and what a skill carries runs only on a person's word",
                 state_folder: self.state_folder(),
                 record,
+                notes: notes::of(request, &chosen.source, &skill.snapshot, &granted.base),
+                cancel: cancel.clone(),
                 decider: OnceLock::new(),
             })
         });
@@ -124,7 +133,7 @@ impl Host {
                 chosen.overlay,
             ),
             chosen.source,
-            self.granted(request),
+            granted,
         );
         let script = script.fail_on_nonzero_exit(chosen.fail_on_nonzero_exit);
         let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
@@ -190,7 +199,11 @@ impl Host {
         let name = SkillName::parse(&text.name);
         let name = name.map_err(|error| Fault::of(&error, "`fumehood check` says what is wrong with it"))?;
         let source = source.unwrap_or_else(|| GIVEN.to_owned());
-        Ok(Captured { source, name, snapshot, inspection })
+        let path = match &folder {
+            AnyFolder::Disk(folder) => Some(folder.path().to_path_buf()),
+            AnyFolder::Memory(_) => None,
+        };
+        Ok(Captured { source, name, path, snapshot, inspection })
     }
 
     fn granted(&self, request: &RunRequest) -> Granted {
@@ -210,8 +223,8 @@ impl Host {
     }
 }
 
-fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fault> {
-    let timeout = bench.settings.envelope.timeout_max();
+fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSpec, Fault> {
+    let timeout = settings.envelope.timeout_max();
     let input: Json = match &chosen.source {
         Source::Declared(claim) => script_schema(claim.params(), timeout),
         Source::Undeclared { .. } => exact_schema(timeout),
@@ -234,11 +247,11 @@ fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fa
 fn approver(
     request: &RunRequest,
     skill: &Captured,
-    bench: &Bench,
+    settings: &Settings,
     person: Option<Arc<dyn Person>>,
 ) -> Result<(Option<Arc<dyn Person>>, Surface), Fault> {
     let Some(approved) = &request.approve else { return Ok((person, Surface::Terminal)) };
-    if !bench.settings.approve_by_revision_flag {
+    if !settings.approve_by_revision_flag {
         let message = "--approve is not allowed here";
         return Err(Fault::new(
             Code::ApproveFlagOff,
@@ -247,7 +260,7 @@ fn approver(
         ));
     }
     let revision = skill.snapshot.revision();
-    if *approved != revision.to_string() {
+    if approved.strip_prefix("sha256:").unwrap_or(approved) != revision.sha256().to_string() {
         let message = "the revision that --approve names is not the skill's";
         return Err(Fault::new(
             Code::ApproveMismatch,
@@ -264,7 +277,7 @@ struct Flag {
 }
 
 impl Person for Flag {
-    fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Answer {
+    fn ask(&self, question: &Question, _: &dyn Fn() -> Option<Over>) -> Answer {
         if question.skill.revision == self.revision.to_string() { Answer::Once } else { Answer::No }
     }
 }

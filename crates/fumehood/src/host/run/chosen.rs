@@ -1,10 +1,10 @@
 //! Which script is meant, and what runs it.
 
-use fumehood_core::manifest::{InterpreterKey, ScriptClaim, tool_name};
+use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::{Code, RelPath, Sha256, Shown, script};
 use fumehood_runners::script::Source;
+use fumehood_store::Settings;
 
-use super::workshop::Bench;
 use super::{Captured, RunRequest};
 use crate::fault::Fault;
 
@@ -19,8 +19,8 @@ pub(super) struct Chosen {
 
 impl Captured {
     /// The script that is meant: a declared one by name or by path, else a file.
-    pub(super) fn choose(&self, request: &RunRequest, bench: &Bench) -> Result<Chosen, Fault> {
-        let overlay = bench.settings.overlay(&self.source, &self.name);
+    pub(super) fn choose(&self, request: &RunRequest, settings: &Settings) -> Result<Chosen, Fault> {
+        let overlay = settings.overlay(&self.source, &self.name);
         let confirmed = overlay.filter(|overlay| overlay.is_confirmed_for(self.snapshot.revision()));
         if request.argv.is_none() {
             if let Some(overlay) = confirmed {
@@ -28,20 +28,20 @@ impl Captured {
                 if let Some((tool, claim)) = found {
                     let own = overlay.parts().fail_on_nonzero_exit;
                     return Ok(Chosen {
-                        fail_on_nonzero_exit: own.unwrap_or(bench.settings.fail_on_nonzero_exit),
+                        fail_on_nonzero_exit: own.unwrap_or(settings.fail_on_nonzero_exit),
                         ..declared(tool.as_str().to_owned(), claim, Some(overlay.sha256()))
                     });
                 }
             }
             let manifest = self.inspection.fumehood.accepted();
-            let scripts = manifest.map(fumehood_core::manifest::FumehoodManifest::scripts);
+            let scripts = manifest.map(FumehoodManifest::scripts);
             let claim = scripts.unwrap_or_default().iter().find(|claim| is_meant(claim, &request.script));
             if let Some(claim) = claim {
                 let tool = tool_name(&self.name, claim.name());
                 let tool =
                     tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
                 return Ok(Chosen {
-                    fail_on_nonzero_exit: bench.settings.fail_on_nonzero_exit,
+                    fail_on_nonzero_exit: settings.fail_on_nonzero_exit,
                     ..declared(tool.as_str().to_owned(), claim, None)
                 });
             }
@@ -53,7 +53,7 @@ impl Captured {
             },
             _ => fault,
         })?;
-        chosen.fail_on_nonzero_exit = bench.settings.fail_on_nonzero_exit;
+        chosen.fail_on_nonzero_exit = settings.fail_on_nonzero_exit;
         Ok(chosen)
     }
 
@@ -115,8 +115,7 @@ impl Captured {
 
     /// For an error: what could have been meant.
     fn scripts(&self) -> String {
-        let declared =
-            self.inspection.fumehood.accepted().map(|manifest| manifest.scripts()).unwrap_or_default();
+        let declared = self.inspection.fumehood.accepted().map(FumehoodManifest::scripts).unwrap_or_default();
         let declared = declared.iter().map(|claim| claim.name().as_str().to_owned());
         let undeclared = self.inspection.undeclared_scripts(&self.snapshot);
         let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());

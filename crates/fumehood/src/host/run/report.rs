@@ -130,11 +130,12 @@ fn fault(error: &GateError) -> Fault {
             "`fumehood interpreters` lists what there is; --interpreter names another, and [interpreters] in fumehood.toml adds one"
         }
         (Code::PlaceForbidden, _) => {
-            "grant a folder below it or beside it, or single files with --read; what makes fumehood or its skills is never granted"
+            "grant another folder, or single files with --read; what fumehood or its skills are made of is never granted"
         }
         (Code::FileNotFound | Code::FolderNotFound, _) => {
             "relative paths count from the current folder, in arguments from the workspace; a folder must be there before the run"
         }
+        (Code::WorkspaceRefused, _) => "the script ran, and nothing that it wrote was put in place",
         (_, Class::Cancelled) => "nothing of it is left, and no file was changed",
         (_, Class::Invalid | Class::Missing) => "check the command",
         (_, Class::Conflict) => "look at what changed, and ask again",

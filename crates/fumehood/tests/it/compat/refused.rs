@@ -1,10 +1,10 @@
 //! The first thing that goes wrong, and what is said about it.
 
 use fumehood_core::Code;
-use fumehood_testkit::{World, skill};
+use fumehood_testkit::{Answer, World, skill};
 use serde_json::Value;
 
-use super::{approving, good, output, run, text};
+use super::{approving, output, run, text};
 
 fn two_scripts() -> World {
     let skill = skill("a-skill").file("scripts/one.sh", "echo one\n").file("two.py", "print('two')\n");
@@ -15,7 +15,10 @@ fn two_scripts() -> World {
 
 /// The error of a run that never was, and its exit code.
 fn refused(world: &World, arguments: &[&str], code: Code) -> (String, String) {
-    let answer = run(world, "a-skill", arguments);
+    fault(&run(world, "a-skill", arguments), code)
+}
+
+fn fault(answer: &Answer, code: Code) -> (String, String) {
     assert!(answer.stdout.is_empty(), "{}", answer.text());
     let fault: Value = serde_json::from_slice(&answer.stderr).unwrap();
     assert_eq!(fault["code"], code.as_str(), "{fault:#}");
@@ -79,47 +82,49 @@ fn a_grant_that_is_not_there_is_named() {
 // DESIGN 5: a workspace holds no source of skills. A project without any is one, and no run makes it another thing.
 #[test]
 fn a_project_is_a_workspace_unless_it_holds_skills() {
-    let world = approving(
-        &skill("a-skill").file("scripts/list.sh", "cd \"$1\" && cat a.txt && mkdir -p .claude/skills/x\n"),
-    );
-    world.write("work/a.txt", "a\n");
-    let revision = world.json(["show", "./skills/a-skill"]);
-    let revision = text(&revision["revision"]);
-    let skill = world.text("skills/a-skill");
-    let work = world.text("work");
+    let script = "cd \"$1\" && cat a.txt && mkdir -p .claude/skills/x\n";
+    let world = approving(&skill("a-skill").file("scripts/list.sh", script));
+    // A folder below /tmp is no workspace, and tests live there.
+    let work = tempfile::tempdir_in("/var/tmp").unwrap();
+    let place = work.path().to_str().unwrap();
+    std::fs::write(work.path().join("a.txt"), "a\n").unwrap();
+    let shown = world.json(["show", "./skills/a-skill"]);
+    let (revision, skill) = (text(&shown["revision"]), world.text("skills/a-skill"));
     let at = |workspace: &str| {
-        let call = world.call().within("work");
-        call.run([
-            "run",
-            &skill,
-            "scripts/list.sh",
-            "--approve",
-            revision,
-            "--workspace",
-            workspace,
-            "--format",
-            "json",
-            "--",
-            &work,
-        ])
+        let call = world.call().outside(work.path());
+        let fixed = ["run", &skill, "scripts/list.sh", "--approve", revision, "--format", "json"];
+        call.run(fixed.into_iter().chain(["--workspace", workspace, "--", place]))
     };
     let reading = at(".").json();
-    assert!(text(&reading["output"]["text"]).starts_with("a\n"), "{reading:#}");
-    // What it made behind a protected name is not applied.
-    let changing = at(".:rw");
-    assert_ne!(changing.code, Some(0));
-    assert!(changing.text().contains("a\\n") || changing.errors().contains("E_"), "{}", changing.errors());
-    assert!(!world.has("work/.claude"));
+    assert_eq!(reading["output"]["text"], "a\n", "{reading:#}");
+    assert_eq!(reading["failure"]["code"], Code::ScriptFailed.as_str());
+    // What it made behind a protected name is not put in place.
+    let changing = at(".:rw").json();
+    assert_eq!((&changing["output"]["text"], &changing["exit_code"]), (&"a\n".into(), &0.into()));
+    assert_eq!(changing["failure"]["code"], Code::WorkspaceRefused.as_str());
+    assert!(text(&changing["failure"]["advice"]).starts_with("the script ran"), "{changing:#}");
+    assert!(!work.path().join(".claude").exists());
 
-    world.folder("work/.claude/skills");
+    std::fs::create_dir_all(work.path().join(".claude/skills")).unwrap();
     for workspace in [".", ".:rw"] {
-        let refused = at(workspace);
-        assert_eq!(refused.code, Some(3));
-        let fault: Value = serde_json::from_slice(&refused.stderr).unwrap();
-        assert_eq!(fault["code"], Code::PlaceForbidden.as_str());
-        let message = text(&fault["message"]);
-        assert!(message.starts_with(&format!("{work}: this ")), "{message}");
-        assert!(text(&fault["advice"]).contains("--read"), "{fault:#}");
+        let (message, advice) = fault(&at(workspace), Code::PlaceForbidden);
+        assert!(message.starts_with(&format!("{place}: this ")), "{message}");
+        assert!(advice.contains("--read"), "{advice}");
     }
-    let _ = good(&world, "a-skill", &["scripts/list.sh", "--workspace", "home", "--", "/tmp"]);
+}
+
+// DESIGN 5: the script's /tmp is its own; a folder there is refused before anybody is asked, a file is none.
+#[test]
+fn a_folder_below_the_temporary_one_is_no_workspace() {
+    let world = approving(&skill("a-skill").file("scripts/read.sh", "cat \"$1\"\n"));
+    let work = tempfile::tempdir_in("/tmp").unwrap();
+    let work = work.path().to_str().unwrap();
+    let file = &format!("{work}/a.txt");
+    std::fs::write(file, "a\n").unwrap();
+    for workspace in [work, &format!("{work}:rw")] {
+        let arguments = ["scripts/read.sh", "--workspace", workspace, "--", file];
+        let (message, _) = refused(&world, &arguments, Code::PlaceForbidden);
+        assert!(message.ends_with("lies in /tmp, of which the script has one of its own"), "{message}");
+    }
+    assert_eq!(output(&world, "a-skill", &["scripts/read.sh", "--read", file, "--", file]), "a\n");
 }
