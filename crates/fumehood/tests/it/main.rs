@@ -11,6 +11,7 @@
 mod artifact;
 mod bugs;
 mod cli;
+mod compat;
 mod doctor;
 mod envelope;
 mod hostile;

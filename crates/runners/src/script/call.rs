@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fumehood_core::call::{Argument, exact_arguments, script_arguments};
-use fumehood_core::code::Coded as _;
+use fumehood_core::code::{Code, Coded as _};
 use fumehood_core::manifest::{ParamName, PathAccess};
 use fumehood_core::tool::Failure;
 use fumehood_core::{Call, Shown};
@@ -45,6 +45,15 @@ impl Named {
         };
         let workspace = granted.workspace.as_ref();
         let workspace = workspace.map(|(path, access)| Ok((open(path)?, *access))).transpose()?;
+        if let Some((folder, _)) = &workspace
+            && folder.path().starts_with(TEMPORARY)
+        {
+            let message = format!(
+                "{}: this folder lies in {TEMPORARY}, of which the script has one of its own",
+                folder.shown()
+            );
+            return Err(RunError::new(Failure::Path, Code::PlaceForbidden, message));
+        }
         let out = granted.out.as_ref().map(open).transpose()?;
         let rules = PathRules {
             base: workspace.as_ref().map_or(&granted.base, |(workspace, _)| workspace.path()),
@@ -155,10 +164,15 @@ fn inside(file: &WriteGrant) -> String {
 
 /// A path that the person typed: the message may show it to them.
 fn refused(error: &GrantError, path: &str) -> RunError {
-    RunError::new(Failure::Path, error.code(), format!("{} {error}", Shown::inline(path)))
+    // A typed `.` is no part of the way to anything.
+    let path = path.strip_suffix("/.").filter(|folder| !folder.is_empty()).unwrap_or(path);
+    RunError::new(Failure::Path, error.code(), format!("{}: {error}", Shown::inline(path)))
 }
 
 /// A path in an argument: the message holds no value of an argument.
 fn refused_argument(error: &GrantError, param: &ParamName) -> RunError {
-    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param} {error}"))
+    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param}: {error}"))
 }
+
+/// The script's own folder for temporary files: it may hold files that are granted, and no folders.
+const TEMPORARY: &str = "/tmp";
