@@ -198,6 +198,7 @@ codes! {
     ToolGateUnavailable "E_TOOL_GATE_UNAVAILABLE" Unavailable true "Whether the call may run could not be decided, so it did not run; this is no refusal."
     ToolSandboxRequired "E_TOOL_SANDBOX_REQUIRED" Unavailable false "The tool needs a sandbox and there is none, so it did not run."
     ToolTimeout "E_TOOL_TIMEOUT" Timeout false "The tool did not end in time; one in the host's own process may still be running."
+    ToolBusy "E_TOOL_BUSY" Unavailable true "So many earlier calls of the tool have not come to an end that no more are begun."
     ToolFailed "E_SKILL_TOOL_FAILED" Guest false "The tool failed while it ran."
     ToolBadResponse "E_SKILL_TOOL_BAD_RESPONSE" Guest false "The tool answered in a shape that is none of the known ones, or not the one that its skill declares."
 
@@ -333,7 +334,7 @@ codes! {
     ToolDuplicate "E_SKILL_TOOL_DUPLICATE" Conflict false "One skill declares two tools of one name."
     NotLoadable "E_SKILL_NOT_LOADABLE" Invalid false "What was asked for needs a loadable skill."
     NotConformant "E_SKILL_NOT_CONFORMANT" Invalid false "What was asked for needs a conformant skill."
-    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
+    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "The checked tool of execution.json needs a later version of fumehood; scripts run with `fumehood run`."
 
     // Results and the journal.
     ArtifactNotFound "E_ARTIFACT_NOT_FOUND" Missing false "There is no artifact of that id, or it is another agent's."

@@ -36,7 +36,7 @@ pub use trust::ProjectPreview;
 
 pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
-pub use person::Person;
+pub use person::{Over, Person};
 pub use run::{RunRequest, RunStep};
 
 /// What a host works with. Read once; nothing later looks at the environment.

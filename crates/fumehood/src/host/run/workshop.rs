@@ -24,7 +24,6 @@ use crate::report::History;
 
 /// A host that is ready to run something.
 pub(super) struct Bench {
-    pub(super) settings: Settings,
     pub(super) workshop: Arc<Workshop>,
     journal: Arc<Journal>,
     artifacts: Artifacts,
@@ -32,14 +31,12 @@ pub(super) struct Bench {
 
 impl Host {
     /// Opens the state, sweeps what a crash left, and starts the sandbox.
-    pub(super) fn bench(&self) -> Result<Bench, Fault> {
-        let home = self.home()?;
-        let settings = self.settings(&home)?;
-        let journal = Journal::open(&home).map_err(|error| Fault::of(&error, MEND))?;
-        let artifacts = Artifacts::open(&home, settings.artifact_store_bytes_max);
+    pub(super) fn bench(&self, home: &Home, settings: Settings, skill: &Captured) -> Result<Bench, Fault> {
+        let journal = Journal::open(home).map_err(|error| Fault::of(&error, MEND))?;
+        let artifacts = Artifacts::open(home, settings.artifact_store_bytes_max);
         let artifacts = artifacts.map_err(|error| Fault::of(&error, MEND))?;
-        let staging = Staging::open(&home).map_err(|error| Fault::of(&error, MEND))?;
-        let transactions = Transactions::open(&home).map_err(|error| Fault::of(&error, MEND))?;
+        let staging = Staging::open(home).map_err(|error| Fault::of(&error, MEND))?;
+        let transactions = Transactions::open(home).map_err(|error| Fault::of(&error, MEND))?;
         let journal = Arc::new(journal);
         recover(&transactions, &journal)?;
         let sandbox = Sandbox::start().map_err(|error| {
@@ -48,9 +45,8 @@ impl Host {
             Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
         })?;
         let sandbox = Arc::new(sandbox);
-        let interpreters = HostInterpreters::new(settings.clone(), Pins::open(&home), Arc::clone(&sandbox));
+
         let workshop = Workshop {
-            sandbox,
             staging,
             transactions,
             envelope: settings.envelope.clone(),
@@ -58,24 +54,27 @@ impl Host {
                 let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
                 settings.environment.iter().map(variable).collect()
             },
-            forbidden: self.forbidden(&home, &settings),
-            interpreters: Box::new(interpreters),
+            forbidden: self.forbidden(home, &settings, skill),
             unlocked: settings.unlocked.iter().cloned().collect(),
+            interpreters: Box::new(HostInterpreters::new(settings, Pins::open(home), Arc::clone(&sandbox))),
+            sandbox,
             changes: ChangeLimits::default(),
         };
-        Ok(Bench { settings, workshop: Arc::new(workshop), journal, artifacts })
+        Ok(Bench { workshop: Arc::new(workshop), journal, artifacts })
     }
 
     /// Places that no script is given: what would let it change who it is or what it may do.
-    fn forbidden(&self, home: &Home, settings: &Settings) -> Forbidden {
+    fn forbidden(&self, home: &Home, settings: &Settings, skill: &Captured) -> Forbidden {
         let mut forbidden = Forbidden::of(home);
         if let Some(person) = &self.surroundings.home {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
         }
         let sources = Source::conventional(settings, &self.surroundings, |_| true);
-        let on_disk = |source: &&Source| !matches!(source.kind, SourceKind::Memory(_));
-        for source in self.sources.iter().chain(&sources).filter(on_disk) {
-            forbidden = forbidden.with(ForbiddenKind::Source, &source.path);
+        let is_there =
+            |source: &&Source| !matches!(source.kind, SourceKind::Memory(_)) && source.path.is_dir();
+        let sources = self.sources.iter().chain(&sources).filter(is_there).map(|source| &source.path);
+        for path in sources.chain(&skill.path) {
+            forbidden = forbidden.with(ForbiddenKind::Source, path);
         }
         for interpreter in &settings.interpreters {
             forbidden =
