@@ -182,7 +182,8 @@ fn showable_folder(folder: &Path) -> Result<(), RunError> {
 /// Whether nothing of the run's own is where this is.
 fn showable(path: &Path) -> Result<(), RunError> {
     if [SKILL_PLACE, OUT_PLACE].into_iter().any(|own| path.starts_with(own)) {
-        let message = "nothing in /skill or /out can be shown to a script, which has the skill and its own files there";
+        let message =
+            "nothing in /skill or /out can be shown to a script, which has the skill and its own files there";
         return Err(RunError::new(Failure::Path, Code::PlaceForbidden, message));
     }
     Ok(())

@@ -13,5 +13,5 @@ mod grants;
 mod manifest;
 mod outputs;
 mod streams;
-mod world;
 mod workspace;
+mod world;

@@ -23,7 +23,8 @@ fn person() -> World {
 #[test]
 fn named_files_are_replaced_and_made_after_success() {
     let world = person();
-    let script = "set -e; cat \"$1\"; echo after > \"$1.tmp\"; mv \"$1.tmp\" \"$1\"; echo made > \"$2\"; ls /out";
+    let script =
+        "set -e; cat \"$1\"; echo after > \"$1.tmp\"; mv \"$1.tmp\" \"$1\"; echo made > \"$2\"; ls /out";
     let params = r#"[{"name":"report","type":"path","access":"write"},{"name":"new","type":"path","access":"create"}]"#;
     let arguments = format!(r#"{{"report":"{}","new":"work/new"}}"#, world.text("work/report"));
     let ended = world.shell(script).declared(params, &arguments).run();
@@ -79,7 +80,9 @@ fn a_run_that_fails_changes_nothing() {
 
 #[test]
 fn a_file_that_somebody_changes_while_it_runs_is_theirs() {
-    for (named, theirs) in [("work/report", "work/report"), ("work/new", "work/new"), ("work/new", "work/new/in")] {
+    for (named, theirs) in
+        [("work/report", "work/report"), ("work/new", "work/new"), ("work/new", "work/new/in")]
+    {
         let world = person();
         world.write("signal", "");
         let signal = world.text("signal");
@@ -110,7 +113,10 @@ fn what_is_no_plain_file_or_has_a_name_that_lies_refuses_all() {
         ("ln -s /etc/passwd /out/x", "x is a link"),
         ("ln -s / /out/x", "x is a link"),
         ("mkfifo /out/pipe", "pipe is a FIFO"),
-        ("python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"/out/sock\")' || mkfifo /out/sock", "sock"),
+        (
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"/out/sock\")' || mkfifo /out/sock",
+            "sock",
+        ),
         ("echo x > /out/a; ln /out/a /out/b", "two names"),
         ("echo x > /out/.profile", ".profile"),
         ("mkdir /out/.git; echo x > /out/.git/config", ".git"),
@@ -147,14 +153,22 @@ fn the_folder_itself_can_be_spoilt_and_does_no_harm() {
     assert_eq!(world.read("results/x"), "x\n");
     world.assert_clean();
     // It is the place of a mount, so nothing takes its place.
-    for attack in ["rm -r /out", "rmdir /out", "mv /out /out2", "ln -sfn /etc /out", "mount --bind /skill /out"] {
+    for attack in
+        ["rm -r /out", "rmdir /out", "mv /out /out2", "ln -sfn /etc /out", "mount --bind /skill /out"]
+    {
         let world = person();
         let script = format!("{{ {attack}; }} 2>/dev/null && echo done; echo x > /out/x");
         let ended = world.shell(&script).out("results").run();
         // `ln` makes a link in it, which is refused.
         match ended {
-            Ok(completed) => assert_eq!((world.read("results/x").as_str(), completed.applied.len()), ("x\n", 1), "{attack}"),
-            Err(_) => assert!(attack.starts_with("ln") && fs::read_dir(world.at("results")).unwrap().next().is_none()),
+            Ok(completed) => assert_eq!(
+                (world.read("results/x").as_str(), completed.applied.len()),
+                ("x\n", 1),
+                "{attack}"
+            ),
+            Err(_) => assert!(
+                attack.starts_with("ln") && fs::read_dir(world.at("results")).unwrap().next().is_none()
+            ),
         }
         world.assert_clean();
     }

@@ -41,7 +41,10 @@ fn a_flood_without_end_is_over_in_time() {
     let ended = world.shell("yes flood & yes flood >&2 & exec yes more").seconds(1).run();
     assert_eq!(failed(&ended), Code::ScriptTimeout);
     let ran = ended.unwrap_err().ran.unwrap();
-    assert_eq!((ran.killed, ran.output.0.len(), ran.errors.0.len()), (Some(Killed::Deadline), 1 << 20, 1 << 20));
+    assert_eq!(
+        (ran.killed, ran.output.0.len(), ran.errors.0.len()),
+        (Some(Killed::Deadline), 1 << 20, 1 << 20)
+    );
     assert!(ran.dropped > 0 && ran.errors_dropped > 0);
     assert!(ran.artifact.is_some() && ran.errors_artifact.is_some());
     // A second, the grace of one more, and a machine that has other things to do.

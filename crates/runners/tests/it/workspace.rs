@@ -114,13 +114,15 @@ fn a_run_that_fails_leaves_the_folder_as_it_was() {
 #[test]
 fn an_exit_code_that_the_deployer_lets_pass_is_a_success() {
     let world = person();
-    let mut job = world.shell(&within("echo after > old; exit 3")).argv(&[&world.text("work")]).changing("work");
+    let mut job =
+        world.shell(&within("echo after > old; exit 3")).argv(&[&world.text("work")]).changing("work");
     job.fail_on_nonzero_exit = false;
     let completed = job.run().unwrap();
     assert_eq!(completed.exit, Some(Exit::Code(3)));
     assert_eq!(world.read("work/old"), "after\n");
     // A death by signal is none of these.
-    let mut job = world.shell(&within("echo other > old; kill -9 $$")).argv(&[&world.text("work")]).changing("work");
+    let mut job =
+        world.shell(&within("echo other > old; kill -9 $$")).argv(&[&world.text("work")]).changing("work");
     job.fail_on_nonzero_exit = false;
     assert_eq!(failed(&job.run()), Code::ScriptFailed);
     assert_eq!(world.read("work/old"), "after\n");
@@ -198,14 +200,22 @@ fn what_may_not_be_written_refuses_all_of_it() {
         ("printf x > \"$(printf 'a\\342\\200\\256b')\"", "a"),
         ("printf x > \"$(printf 'a\\377')\"", "a"),
         ("mv full moved && mv moved/in full && ln -s / moved/root", "root"),
-        ("d=.; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33; do d=$d/d; mkdir $d; done; echo x > $d/x", "d/d"),
+        (
+            "d=.; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33; do d=$d/d; mkdir $d; done; echo x > $d/x",
+            "d/d",
+        ),
     ] {
         let world = person();
         let before = world.manifest("work");
         // Everything else it does would be fine.
         let script = within(&format!("echo after > sub/deep; {attack}"));
         let ended = world.shell(&script).argv(&[&world.text("work")]).changing("work").run();
-        assert_eq!(failed(&ended), Code::WorkspaceRefused, "{attack}: {:?}", ended.map_err(|error| error.message));
+        assert_eq!(
+            failed(&ended),
+            Code::WorkspaceRefused,
+            "{attack}: {:?}",
+            ended.map_err(|error| error.message)
+        );
         let message = ended.unwrap_err().message;
         assert!(message.contains(said), "{attack}: {message}");
         assert!(!message.chars().any(|c| c.is_control() || c == '\u{202e}'), "{attack}: {message:?}");
@@ -348,9 +358,7 @@ fn applies_two_mebibytes() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let world = World::again(folder.as_ref());
     let before = world.manifest("work");
-    let run = |script: &str| {
-        world.shell(&within(script)).argv(&[&world.text("work")]).changing("work").run()
-    };
+    let run = |script: &str| world.shell(&within(script)).argv(&[&world.text("work")]).changing("work").run();
     let ended = run("echo after > old; rm -r full gone; head -c 2097152 /dev/zero > new; echo x > sub/x");
     assert_eq!(failed(&ended), Code::WorkspaceFailed, "{ended:?}");
     // The times of the folder are the only thing that may tell of it.
@@ -445,9 +453,10 @@ fn both_know_the_same_places_of_the_sandbox() {
         assert_eq!(build(place), Some(ProfileError::Reserved(place.into())), "{place}");
     }
     // Every folder of a usual root that the sandbox refuses is on the list.
-    for place in ["bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "out", "proc",
-        "root", "run", "sbin", "skill", "snap", "srv", "sys", "tmp", "usr", "var"]
-    {
+    for place in [
+        "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "out",
+        "proc", "root", "run", "sbin", "skill", "snap", "srv", "sys", "tmp", "usr", "var",
+    ] {
         let place = format!("/{place}");
         assert_eq!(build(&place).is_some(), RESERVED.contains(&place.as_str()), "{place}");
     }

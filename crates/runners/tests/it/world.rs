@@ -11,9 +11,7 @@ use fumehood_core::consent::{Decision, Surface};
 use fumehood_core::envelope::{Envelope, EnvelopeParts};
 use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim};
 use fumehood_core::tool::{Effect, Failure, Origin, Tier, ToolDefinition};
-use fumehood_core::{
-    AgentLabel, Code, Json, Now, RawCall, RelPath, Sha256, SkillName, ToolSpec, VerifiedRevision, WallTime,
-};
+use fumehood_core::{AgentLabel, Code, Json, Now, RawCall, RelPath, Sha256, SkillName, ToolSpec, WallTime};
 use fumehood_gate::ports::{
     Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
 };
@@ -21,7 +19,7 @@ use fumehood_gate::{
     Approver, Cancel, Completed, Decider, Gate, GateError, Offer, Plan, Planner as _, Request, RunError,
 };
 use fumehood_runners::script::{
-    Granted, Interpreters, PinnedInterpreter, Script, ScriptSkill, Source, WorkspaceAccess, Workshop,
+    Granted, Interpreters, PinnedInterpreter, Script, ScriptSkill, Source, Workshop, WorkspaceAccess,
 };
 use fumehood_sandbox::Sandbox;
 use fumehood_store::{
@@ -45,7 +43,7 @@ pub(crate) struct World {
 /// One script that is about to run, and what it is given.
 #[derive(Clone)]
 pub(crate) struct Job<'w> {
-    world: &'w World,
+    pub(crate) world: &'w World,
     pub(crate) files: Vec<(&'static str, Vec<u8>)>,
     pub(crate) interpreter: &'static str,
     pub(crate) claim: Option<ScriptClaim>,
@@ -59,8 +57,15 @@ pub(crate) struct Job<'w> {
     pub(crate) changes: ChangeLimits,
     pub(crate) cancel: Cancel,
     pub(crate) when_asked: Arc<dyn Fn() + Send + Sync>,
-    /// After this many looks at the interpreter, its key stands for `bash`.
+    /// What happens when the interpreter is looked at: when the call is planned (1), planned again after the yes (2), and
+    /// right before the launch (3).
+    pub(crate) on_look: Arc<dyn Fn(usize) + Send + Sync>,
+    /// After this many looks, the interpreter's key stands for `bash`.
     pub(crate) swaps_interpreter_after: usize,
+    /// What the interpreter reads of its own.
+    pub(crate) interpreter_reads: Vec<PathBuf>,
+    /// The skill, if it was captured elsewhere.
+    pub(crate) snapshot: Option<Snapshot>,
 }
 
 /// What became of a call.
@@ -145,7 +150,10 @@ impl World {
             changes: ChangeLimits::default(),
             cancel: Cancel::new(),
             when_asked: Arc::new(|| {}),
+            on_look: Arc::new(|_| {}),
             swaps_interpreter_after: usize::MAX,
+            interpreter_reads: Vec::new(),
+            snapshot: None,
         }
         .variable("PATH", "/usr/bin:/bin")
     }
@@ -235,13 +243,11 @@ impl<'w> Job<'w> {
     }
 
     fn snapshot(&self) -> Snapshot {
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.clone();
+        }
         let files = self.files.iter().map(|(path, bytes)| (RelPath::parse(path).unwrap(), bytes.clone()));
         MemoryFolder::new("attack", files).capture().unwrap()
-    }
-
-    pub(crate) fn revision(&self) -> VerifiedRevision {
-        let files = self.files.iter().map(|(path, bytes)| (RelPath::parse(path).unwrap(), bytes)).collect();
-        VerifiedRevision::of(&files)
     }
 
     pub(crate) fn script(&self) -> Script {
@@ -261,7 +267,9 @@ impl<'w> Job<'w> {
             interpreters: Box::new(Listed {
                 pins: Pins::open(&self.world.home),
                 looks: Mutex::new(0),
+                on_look: Arc::clone(&self.on_look),
                 swaps_after: self.swaps_interpreter_after,
+                reads: self.interpreter_reads.clone(),
             }),
             forbidden: Forbidden::of(&self.world.home),
             unlocked: self.unlocked.clone(),
@@ -372,13 +380,16 @@ impl Approver for Yes {
 struct Listed {
     pins: Pins,
     looks: Mutex<usize>,
+    on_look: Arc<dyn Fn(usize) + Send + Sync>,
     swaps_after: usize,
+    reads: Vec<PathBuf>,
 }
 
 impl Interpreters for Listed {
     fn resolve(&self, key: &InterpreterKey) -> Result<PinnedInterpreter, RunError> {
         let mut looks = self.looks.lock().unwrap();
         *looks += 1;
+        (self.on_look)(*looks);
         let other = InterpreterKey::parse("bash").unwrap();
         let key = if *looks > self.swaps_after { &other } else { key };
         let choice = Settings::default().interpreter(key).ok_or_else(|| {
@@ -392,7 +403,7 @@ impl Interpreters for Listed {
         Ok(PinnedInterpreter {
             program: pinned.candidate,
             flags: choice.arguments.clone(),
-            read_paths: Vec::new(),
+            read_paths: self.reads.clone(),
             identity: pinned.identity,
         })
     }
@@ -447,11 +458,7 @@ impl Journal for Rows {
 }
 
 impl Results for Store {
-    fn begin(
-        &self,
-        agent: &AgentLabel,
-        run: fumehood_core::RunId,
-    ) -> Result<Box<dyn Spool>, Outage> {
+    fn begin(&self, agent: &AgentLabel, run: fumehood_core::RunId) -> Result<Box<dyn Spool>, Outage> {
         let spool = self.0.create(agent.as_str(), &run.to_string(), SystemTime::now());
         Ok(Box::new(Spooled(spool.map_err(outage)?)))
     }

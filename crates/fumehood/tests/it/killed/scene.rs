@@ -60,8 +60,7 @@ impl Scene {
         let own = root.join("fumehood-of-this-test");
         fs::hard_link(program(), &own).or_else(|_| fs::copy(program(), &own).map(|_| ())).unwrap();
         let grants = grants.iter().map(|grant| (*grant).to_owned()).collect();
-        let mut scene =
-            Self { root, grants, revision: String::new(), _folder: folder };
+        let mut scene = Self { root, grants, revision: String::new(), _folder: folder };
         let shown = scene.call(&["--format", "json", "show", "./skill"]).output().unwrap();
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
         scene.revision = shown["revision"].as_str().unwrap().to_owned();
@@ -173,7 +172,8 @@ impl Scene {
     }
 
     fn journal(&self) -> Journal {
-        Journal::open(&Home { config: self.root.join("home/.config/fumehood"), state: self.state("") }).unwrap()
+        Journal::open(&Home { config: self.root.join("home/.config/fumehood"), state: self.state("") })
+            .unwrap()
     }
 
     /// How many rows there are.
@@ -196,7 +196,9 @@ impl Scene {
     /// Whether a row since then says that files were changed.
     pub(super) fn recorded_as_applied(&self, since: u64) -> bool {
         let says = |(kind, row): &(String, Value)| match kind.as_str() {
-            kind if kind == ROW_CLOSED => row["closing"]["files_applied"].as_array().is_some_and(|all| !all.is_empty()),
+            kind if kind == ROW_CLOSED => {
+                row["closing"]["files_applied"].as_array().is_some_and(|all| !all.is_empty())
+            }
             "transaction.recovered" => row["outcome"] == "applied",
             _ => false,
         };
@@ -239,11 +241,16 @@ impl Scene {
     /// What became of them.
     pub(super) fn files(&self) -> Files {
         let seen = self.seen();
-        let bytes: BTreeMap<_, _> =
-            seen.iter().map(|(path, seen)| (path.to_str().unwrap(), String::from_utf8_lossy(&seen.bytes))).collect();
+        let bytes: BTreeMap<_, _> = seen
+            .iter()
+            .map(|(path, seen)| (path.to_str().unwrap(), String::from_utf8_lossy(&seen.bytes)))
+            .collect();
         let is = |expected: &[(&str, &str)]| {
-            let files: BTreeMap<_, _> =
-                bytes.iter().filter(|(path, _)| self.root.join(path).is_file()).map(|(path, bytes)| (*path, bytes.as_ref())).collect();
+            let files: BTreeMap<_, _> = bytes
+                .iter()
+                .filter(|(path, _)| self.root.join(path).is_file())
+                .map(|(path, bytes)| (*path, bytes.as_ref()))
+                .collect();
             files == expected.iter().copied().collect()
         };
         let old = |(_, seen): &(&PathBuf, &Seen)| seen.modified.is_none_or(|time| time == (1_700_000_000, 0));
@@ -271,7 +278,9 @@ impl Scene {
 fn tree(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-    paths.flat_map(|path| if path.is_dir() { [vec![path.clone()], tree(&path)].concat() } else { vec![path] }).collect()
+    paths
+        .flat_map(|path| if path.is_dir() { [vec![path.clone()], tree(&path)].concat() } else { vec![path] })
+        .collect()
 }
 
 fn names(folder: &Path) -> Vec<String> {
