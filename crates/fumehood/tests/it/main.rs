@@ -11,11 +11,13 @@
 mod artifact;
 mod bugs;
 mod cli;
+mod compat;
 mod doctor;
 mod envelope;
 mod hostile;
 mod hostile_folders;
 mod interpreters;
+mod killed;
 mod loader_table;
 mod record;
 mod recorded;

@@ -69,9 +69,11 @@ impl Host {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
         }
         let sources = Source::conventional(settings, &self.surroundings, |_| true);
-        let is_there =
-            |source: &&Source| !matches!(source.kind, SourceKind::Memory(_)) && source.path.is_dir();
-        let sources = self.sources.iter().chain(&sources).filter(is_there).map(|source| &source.path);
+        // A source that nobody can make by way of a run keeps no project from being a workspace.
+        let counts = |source: &&Source| {
+            !matches!(source.kind, SourceKind::Memory(_)) && !source.is_out_of_reach(&settings.unlocked)
+        };
+        let sources = self.sources.iter().chain(&sources).filter(counts).map(|source| &source.path);
         for path in sources.chain(&skill.path) {
             forbidden = forbidden.with(ForbiddenKind::Source, path);
         }

@@ -156,9 +156,10 @@ fn every_code_is_reached_by_the_command_line() {
                 answer
             }
         };
-        let fault = match answer.stdout.is_empty() {
-            true => serde_json::from_slice(&answer.stderr).unwrap(),
-            false => answer.json()["failure"].clone(),
+        let fault = if answer.stdout.is_empty() {
+            serde_json::from_slice(&answer.stderr).unwrap()
+        } else {
+            answer.json()["failure"].clone()
         };
         let code = Code::ALL.iter().find(|code| fault["code"] == code.as_str()).unwrap();
         assert_eq!(answer.code, Some(code.class().exit_code().into()), "{fault}");
@@ -386,7 +387,7 @@ fn waiting() -> World {
 
 fn meddle(world: &World) {
     let ready = world.text("ready");
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     let is_script = |bytes: Vec<u8>| {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         text.contains("/skill/go.sh") && text.contains(&ready)
@@ -411,6 +412,7 @@ fn file_replaced(world: &World) -> Option<Child> {
 }
 
 /// Somebody else writes to the journal, and does not come to an end.
+#[expect(clippy::unnecessary_wraps, reason = "as all that happens before a yes")]
 fn journal_taken(world: &World) -> Option<Child> {
     let take = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
          c.execute('BEGIN IMMEDIATE')\nprint('taken', flush=True)\nsys.stdin.read()\n";
