@@ -189,3 +189,25 @@ fn a_file_at_a_fixed_place_in_the_temporary_folder_can_be_granted() {
     let granted = output(&world, "a-skill", &["scripts/read.sh", "--read", file, "--", file]);
     assert!(granted.starts_with("from outside\n"), "{granted}");
 }
+
+// EXE-48, DESIGN 5: many scripts work on the current folder. They start in the workspace if the person says so, and are
+// the skill's all the same; what they make there is put in place after success.
+#[test]
+fn a_script_starts_in_the_workspace_if_that_is_asked_for() {
+    let script = "import helper, os\nprint(helper.WORD, os.getcwd())\nopen('made.txt', 'w').write(open('a.txt').read())\n";
+    let skill =
+        skill("a-skill").file("scripts/make.py", script).file("scripts/helper.py", "WORD = 'sibling'\n");
+    let world = approving(&skill);
+    let work = tempfile::tempdir_in("/var/tmp").unwrap();
+    let place = work.path().to_str().unwrap();
+    std::fs::write(work.path().join("a.txt"), "a\n").unwrap();
+    let workspace = format!("{place}:rw");
+    let arguments = ["scripts/make.py", "--workspace", &workspace, "--in-workspace"];
+    assert_eq!(output(&world, "a-skill", &arguments), format!("sibling {place}\n"));
+    assert_eq!(std::fs::read(work.path().join("made.txt")).unwrap(), b"a\n");
+    let elsewhere = run(&world, "a-skill", ["scripts/make.py", "--workspace", &workspace]).json();
+    assert_eq!(elsewhere["output"]["text"], "sibling /skill\n");
+    assert_eq!(elsewhere["exit_code"], 1);
+    let nowhere = run(&world, "a-skill", ["scripts/make.py", "--in-workspace"]);
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.errors());
+}
