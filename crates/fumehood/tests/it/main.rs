@@ -17,6 +17,7 @@ mod envelope;
 mod hostile;
 mod hostile_folders;
 mod interpreters;
+mod killed;
 mod loader_table;
 mod record;
 mod recorded;

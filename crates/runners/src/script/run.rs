@@ -111,10 +111,6 @@ impl Ready {
         self.written = self.prepare()?;
         let profile = self.profile(&staged)?;
         // The last looks: from here on nothing is asked of anybody.
-        let revision = staged.verify().map_err(|error| changed(&error.to_string()))?;
-        if revision != self.script.skill.revision {
-            return Err(changed("the files for the run are not those that were captured"));
-        }
         let again = workshop.interpreters.resolve(self.script.interpreter())?;
         if again != self.interpreter {
             let message = "the interpreter is not the one that was planned with";
@@ -122,6 +118,11 @@ impl Ready {
         }
         if let Some((workspace, _)) = &self.named.workspace {
             workspace.recheck().map_err(|error| about(Failure::Integrity, &error, "the workspace"))?;
+        }
+        // Of these the last, since it is about what is executed.
+        let revision = staged.verify().map_err(|error| changed(&error.to_string()))?;
+        if revision != self.script.skill.revision {
+            return Err(changed("the files for the run are not those that were captured"));
         }
         let confined = workshop.sandbox.spawn(&profile).map_err(|error| unconfined(&error))?;
         Ok((confined, staged))
