@@ -169,13 +169,29 @@ fn a_script_writes_in_out_and_not_beside_itself() {
     assert_eq!(world.read("results/made.txt"), b"made");
 }
 
-// EXE-56: another failure is not explained by it.
+// EXE-56: what is usual outside and missing here is explained; another failure has the usual words.
 #[test]
-fn another_failure_has_the_usual_advice() {
-    let world = approving(&skill("a-skill").file("scripts/fail.sh", "echo no >&2; exit 3\n"));
-    let report = run(&world, "a-skill", ["scripts/fail.sh"]).json();
-    assert_eq!(report["exit_code"], 3);
-    assert!(text(&report["failure"]["advice"]).starts_with("what it wrote says why"), "{report:#}");
+fn a_failure_is_explained_by_what_the_script_wrote() {
+    let skill = skill("a-skill")
+        .file("py.py", "import no_such_package\n")
+        .file("cjs.cjs", "require('no-such-package');\n")
+        .file("mjs.mjs", "import 'no-such-package';\n")
+        .file("sh.sh", "#!/bin/sh\r\nset -e\r\ncd /skill\r\n")
+        .file("bash.sh", "#!/bin/bash\r\n\r\nexit 1\r\n")
+        .file("fail.sh", "echo no >&2; exit 3\n");
+    let world = approving(&skill);
+    for (script, start) in [
+        ("py.py", "it needs a package"),
+        ("cjs.cjs", "it needs a package"),
+        ("mjs.mjs", "it needs a package"),
+        ("sh.sh", "its lines end in CR LF"),
+        ("bash.sh", "its lines end in CR LF"),
+        ("fail.sh", "what it wrote says why"),
+    ] {
+        let report = run(&world, "a-skill", [script]).json();
+        assert_eq!(report["failure"]["code"], "E_SKILL_SCRIPT_FAILED", "{script}: {report:#}");
+        assert!(text(&report["failure"]["advice"]).starts_with(start), "{script}: {report:#}");
+    }
 }
 
 // EXE-48: a file that a script reads at a fixed place in /tmp is there when that very file is granted.
