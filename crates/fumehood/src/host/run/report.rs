@@ -152,7 +152,7 @@ fn holds(bytes: &[u8], word: &str) -> bool {
 }
 
 /// What programs say when they meet what is usual outside and not here, and what to do about it.
-const REASONS: [(&[&str], &str); 3] = [
+const REASONS: [(&[&str], &str); 4] = [
     (
         &["Read-only file system", "EROFS: "],
         "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw",
@@ -160,6 +160,10 @@ const REASONS: [(&[&str], &str); 3] = [
     (
         &["ModuleNotFoundError: No module named", "Error: Cannot find module", "ERR_MODULE_NOT_FOUND"],
         "it needs a package that its interpreter does not have; nothing is installed, but [interpreters] in fumehood.toml can name one that has it",
+    ),
+    (
+        &["Name or service not known", "Could not resolve host", "ENOTFOUND", "EAI_AGAIN"],
+        "it looked for a host on the network, which no script gets: fetch outside, and grant the result with --read",
     ),
     (
         &["$'\\r'", "\r: not found", "Illegal option -\r"],

@@ -176,6 +176,8 @@ fn a_failure_is_explained_by_what_the_script_wrote() {
         .file("py.py", "import no_such_package\n")
         .file("cjs.cjs", "require('no-such-package');\n")
         .file("mjs.mjs", "import 'no-such-package';\n")
+        .file("net.py", "import socket\nsocket.getaddrinfo('example.com', 80)\n")
+        .file("net.mjs", "await import('node:dns').then(dns => dns.promises.lookup('example.com'));\n")
         .file("sh.sh", "#!/bin/sh\r\nset -e\r\ncd /skill\r\n")
         .file("bash.sh", "#!/bin/bash\r\n\r\nexit 1\r\n")
         .file("fail.sh", "echo no >&2; exit 3\n");
@@ -184,6 +186,8 @@ fn a_failure_is_explained_by_what_the_script_wrote() {
         ("py.py", "it needs a package"),
         ("cjs.cjs", "it needs a package"),
         ("mjs.mjs", "it needs a package"),
+        ("net.py", "it looked for a host on the network"),
+        ("net.mjs", "it looked for a host on the network"),
         ("sh.sh", "its lines end in CR LF"),
         ("bash.sh", "its lines end in CR LF"),
         ("fail.sh", "what it wrote says why"),
