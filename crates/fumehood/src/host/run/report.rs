@@ -72,7 +72,7 @@ fn failed_report(blank: RunReport, ran: Ran, mut fault: Fault) -> RunReport {
     // Its words choose between sentences of ours, and no more.
     if fault.code == Code::ScriptFailed {
         let said = |word: &&str| holds(&ran.errors.0, word) || holds(&ran.output.0, word);
-        let reason = REASONS.iter().find(|(words, _)| words.iter().any(|word| said(word)));
+        let reason = REASONS.iter().find(|(words, _)| words.iter().any(said));
         if let Some((_, advice)) = reason {
             (*advice).clone_into(&mut fault.advice);
         }
