@@ -48,6 +48,8 @@ pub struct RunRequest {
     pub write: Vec<String>,
     /// A folder that it may read, and whether it may change it.
     pub workspace: Option<(PathBuf, bool)>,
+    /// Whether it starts there, and not in the skill's folder.
+    pub in_workspace: bool,
     /// Where the files go that it leaves in `/out`.
     pub out: Option<PathBuf>,
     /// Seconds after which it is killed.
@@ -212,6 +214,7 @@ impl Host {
         Granted {
             base: current.canonicalize().unwrap_or_else(|_| current.clone()),
             workspace: request.workspace.as_ref().map(|(path, change)| (current.join(path), access(*change))),
+            in_workspace: request.in_workspace,
             read: request.read.clone(),
             write: request.write.clone(),
             out: request.out.as_ref().map(|out| current.join(out)),

@@ -69,11 +69,13 @@ fn completed_report(blank: RunReport, completed: Completed) -> RunReport {
 }
 
 fn failed_report(blank: RunReport, ran: Ran, mut fault: Fault) -> RunReport {
-    // Its words choose between two sentences of ours, and no more.
-    if fault.code == Code::ScriptFailed
-        && READ_ONLY.iter().any(|word| holds(&ran.errors.0, word) || holds(&ran.output.0, word))
-    {
-        WRITES_ELSEWHERE.clone_into(&mut fault.advice);
+    // Its words choose between sentences of ours, and no more.
+    if fault.code == Code::ScriptFailed {
+        let said = |word: &&str| holds(&ran.errors.0, word) || holds(&ran.output.0, word);
+        let reason = REASONS.iter().find(|(words, _)| words.iter().any(said));
+        if let Some((_, advice)) = reason {
+            (*advice).clone_into(&mut fault.advice);
+        }
     }
     RunReport {
         failure: Some(fault),
@@ -156,6 +158,22 @@ fn holds(bytes: &[u8], word: &str) -> bool {
     bytes.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
-/// How programs say that they wrote where nothing can be written.
-const READ_ONLY: [&str; 2] = ["Read-only file system", "EROFS: "];
-const WRITES_ELSEWHERE: &str = "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw";
+/// What programs say when they meet what is usual outside and not here, and what to do about it.
+const REASONS: [(&[&str], &str); 4] = [
+    (
+        &["Read-only file system", "EROFS: "],
+        "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw",
+    ),
+    (
+        &["ModuleNotFoundError: No module named", "Error: Cannot find module", "ERR_MODULE_NOT_FOUND"],
+        "it needs a package that its interpreter does not have; nothing is installed, but [interpreters] in fumehood.toml can name one that has it",
+    ),
+    (
+        &["Name or service not known", "Could not resolve host", "ENOTFOUND", "EAI_AGAIN"],
+        "it looked for a host on the network, which no script gets: fetch outside, and grant the result with --read",
+    ),
+    (
+        &["$'\\r'", "\r: not found", "Illegal option -\r"],
+        "its lines end in CR LF, which shells take for a part of the command: convert them in a copy of the skill",
+    ),
+];
