@@ -6,6 +6,7 @@ use super::note::{Note, NoteKind};
 use super::prose;
 use crate::json::Json;
 use crate::manifest::{PARAM_NAME_CHARS_MAX, PARAMS_MAX, RESERVED_PARAM_NAMES, ScriptClaim};
+use crate::shown::is_hidden;
 
 /// One argument of a script.
 #[derive(Clone, Debug, Default)]
@@ -210,7 +211,7 @@ fn are_usable(values: &[String]) -> bool {
         !value.is_empty()
             && value.len() <= crate::manifest::ENUM_VALUE_BYTES_MAX
             && !value.starts_with('-')
-            && !value.contains('\0')
+            && !value.chars().any(is_hidden)
     };
     (1..=crate::manifest::ENUM_VALUES_MAX).contains(&values.len())
         && unique.len() == values.len()

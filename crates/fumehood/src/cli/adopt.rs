@@ -20,7 +20,8 @@ pub(super) fn adopt(host: &Host, args: AdoptArgs, out: &Output) -> Result<ExitCo
         let report = host.accept_draft(&preview)?;
         return done(out, &report, |text| render::adopt::accepted(text, &report));
     }
-    let typed = render::quoted(&skill);
+    let roots = from.roots.iter().map(|root| format!("--root {} ", render::quoted(&root.to_string_lossy())));
+    let typed = roots.collect::<String>() + &render::quoted(&skill);
     let request = AdoptRequest { skill, roots: from.roots, ask_help: !no_help };
     let ended = attended(|person, cancel, tell| host.adopt(&request, person.as_ref(), cancel, &tell))?;
     let report = ended?;

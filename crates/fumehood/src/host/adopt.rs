@@ -213,4 +213,5 @@ impl Captured {
 
 const KEPT: &str = "Your overlay declares it already; it is kept as it is. Look whether it still fits.";
 const GONE: &str = "Your overlay declares it, and its file is not there any more.";
-const KILLED: &str = "Asked for help it did not end by itself, or by a signal, or wrote more than is kept.";
+const KILLED: &str =
+    "When it was asked for help it had to be killed, died by a signal, or wrote more than is kept.";

@@ -14,9 +14,7 @@ use fumehood_core::call::{exact_schema, script_schema};
 use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
-use fumehood_core::{
-    AgentLabel, Code, Json, RawCall, RelPath, Sha256, Shown, SkillName, ToolSpec, script,
-};
+use fumehood_core::{AgentLabel, Code, Json, RawCall, RelPath, Sha256, Shown, SkillName, ToolSpec, script};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
 use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 21] = [
+const SHAPES: [&str; 23] = [
+    "adopt",
+    "adopt-accept",
     "list",
     "check",
     "show",

@@ -9,7 +9,7 @@ use crate::cli::output::{BOLD, DIM, RESET, WARNING};
 use crate::host::DraftPreview;
 use crate::report::{AcceptReport, AdoptReport, DraftedOut, HelpOut, NoteOut, ParamOut};
 
-/// `typed` is the skill as the person typed it.
+/// `typed` is how the person named the skill: roots, then its name.
 pub(in crate::cli) fn drafted(text: &mut String, report: &AdoptReport, typed: &str) {
     let _ =
         writeln!(text, "{BOLD}{}{RESET}\n  revision     {}", Shown::inline(&report.skill), report.revision);
