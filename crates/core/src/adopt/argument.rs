@@ -228,10 +228,12 @@ fn path_words(argument: &Argument, kind: &Kind) -> Option<NoteKind> {
         .map(str::to_ascii_lowercase)
         .collect();
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let help = argument.help.as_deref().unwrap_or_default();
+    let is_called_path = help.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("path to "));
     match () {
         () if has(&OUTPUT_WORDS) => Some(NoteKind::PathOutput),
         () if has(&FOLDER_WORDS) => Some(NoteKind::PathFolder),
-        () if *kind == Kind::Path || has(&FILE_WORDS) => Some(NoteKind::PathRead),
+        () if *kind == Kind::Path || has(&FILE_WORDS) || is_called_path => Some(NoteKind::PathRead),
         () => None,
     }
 }
