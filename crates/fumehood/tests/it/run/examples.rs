@@ -78,6 +78,35 @@ fn contents_makes_one_file() {
     assert!(again.errors().contains("[E_FILE_EXISTS]"), "{}", again.errors());
 }
 
+// What `show` says is what can be typed.
+#[test]
+fn show_says_how_to_run_what_a_skill_declares() {
+    let world = world_with_example("text-report");
+    world.write("project/a.txt", TEXT);
+    let page = world.run(["show", "text-report", "--root", "skills"]).text();
+    let line = page.lines().find_map(|line| line.trim().strip_prefix("fumehood ")).unwrap();
+    assert_eq!(line, "run --root skills text-report report [--param top=NUMBER] --param file=PATH");
+    let typed = line.replace(['[', ']'], "").replace("NUMBER", "1").replace("PATH", "project/a.txt");
+    let (_, answer) = yes(&world, typed.split(' '));
+    assert!(
+        answer.code == Some(0) && answer.text().ends_with("frequent\n      3  the\n"),
+        "{}",
+        answer.errors()
+    );
+    assert!(!page.contains("not available"), "{page}");
+
+    // One that cannot run says why, and not how.
+    world.write("skills/text-report/SKILL.md", "---\nname: text-report\n---\n");
+    let page = world.run(["show", "skills/text-report"]).text();
+    assert!(
+        page.contains("scripts      cannot run: the skill is not loadable\n")
+            && !page.contains("fumehood run"),
+        "{page}"
+    );
+    let refused = world.run(["run", "skills/text-report", "report", "--param", "file=project/a.txt"]);
+    assert!(refused.errors().contains("[E_SKILL_NOT_LOADABLE]"), "{}", refused.errors());
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
