@@ -174,12 +174,16 @@ codes! {
     Usage "E_USAGE" Invalid false "The command line could not be understood."
     Internal "E_INTERNAL" Internal false "fumehood met a state it does not expect; this is a bug."
     ConfigInvalid "E_CONFIG_INVALID" Invalid false "fumehood.toml could not be read as written."
+    ConfigChanged "E_CONFIG_CHANGED" Conflict false "fumehood.toml is not what it was when the change to it was shown, so it was not changed."
+    ConfigUneditable "E_CONFIG_UNEDITABLE" Invalid false "fumehood.toml cannot be changed without touching something else in it."
     HomeRefused "E_HOME_REFUSED" Denied false "The state or config folder is unknown, or not private to the caller."
     StateUnavailable "E_STATE_UNAVAILABLE" Unavailable true "A state file could not be read or written."
     TrustFull "E_TRUST_FULL" TooLarge false "256 projects are trusted already."
     TerminalRequired "E_TERMINAL_REQUIRED" Denied false "A decision that grants something needs a person at a controlling terminal."
     ApproveFlagOff "E_APPROVE_FLAG_OFF" Denied false "A revision can be approved on the command line only where fumehood.toml allows it."
     ApproveMismatch "E_APPROVE_MISMATCH" Conflict false "The revision that was approved on the command line is not the skill's."
+    DraftNotFound "E_DRAFT_NOT_FOUND" Missing false "Nobody drafted an overlay for the skill, or nothing of it could be drafted."
+    DraftStale "E_DRAFT_STALE" Conflict false "The draft was made from another revision of the skill."
     NotConfirmed "E_NOT_CONFIRMED" Denied false "The person did not say yes."
     Cancelled "E_CANCELLED" Cancelled true "Whoever called it stopped it before it was done."
     OutputFailed "E_OUTPUT_FAILED" Unavailable true "The answer could not be written to standard output."
@@ -194,6 +198,7 @@ codes! {
     ToolGateUnavailable "E_TOOL_GATE_UNAVAILABLE" Unavailable true "Whether the call may run could not be decided, so it did not run; this is no refusal."
     ToolSandboxRequired "E_TOOL_SANDBOX_REQUIRED" Unavailable false "The tool needs a sandbox and there is none, so it did not run."
     ToolTimeout "E_TOOL_TIMEOUT" Timeout false "The tool did not end in time; one in the host's own process may still be running."
+    ToolBusy "E_TOOL_BUSY" Unavailable true "So many earlier calls of the tool have not come to an end that no more are begun."
     ToolFailed "E_SKILL_TOOL_FAILED" Guest false "The tool failed while it ran."
     ToolBadResponse "E_SKILL_TOOL_BAD_RESPONSE" Guest false "The tool answered in a shape that is none of the known ones, or not the one that its skill declares."
 
@@ -329,7 +334,7 @@ codes! {
     ToolDuplicate "E_SKILL_TOOL_DUPLICATE" Conflict false "One skill declares two tools of one name."
     NotLoadable "E_SKILL_NOT_LOADABLE" Invalid false "What was asked for needs a loadable skill."
     NotConformant "E_SKILL_NOT_CONFORMANT" Invalid false "What was asked for needs a conformant skill."
-    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "This version of fumehood reads skills and cannot run them."
+    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "The checked tool of execution.json needs a later version of fumehood; scripts run with `fumehood run`."
 
     // Results and the journal.
     ArtifactNotFound "E_ARTIFACT_NOT_FOUND" Missing false "There is no artifact of that id, or it is another agent's."

@@ -36,7 +36,7 @@ pub enum EventKind {
         /// From 1.
         attempt: u32,
     },
-    /// `tool.completed`: an attempt ended well, or a fallback stands in.
+    /// `tool.completed`: an attempt ended well; or it failed, as was said before, and a fallback stands in.
     ToolCompleted {
         /// From 1.
         attempt: u32,
@@ -62,7 +62,8 @@ pub enum EventKind {
         /// The receipt.
         receipt: Option<ReceiptId>,
     },
-    /// `approval.required`: somebody has to say yes.
+    /// `approval.required`: somebody has to say yes. `approval.granted` or `approval.denied` follows, or neither where the
+    /// gate itself fails, which is no denial.
     ApprovalRequired {
         /// The request, if a person is asked.
         proposal: Option<ProposalId>,

@@ -150,13 +150,17 @@ impl Inspection {
             .collect()
     }
 
-    /// Why nothing of this skill can run, one code and sentence each; never empty in a version without a runner.
+    /// Why the checked tool of this skill cannot run, one code and sentence each; never empty in a version without a runner
+    /// for it. `E_EXECUTION_UNAVAILABLE` and `E_SKILL_NOT_CONFORMANT` are about that tool alone: scripts run all the same.
     pub fn execution_bars(&self) -> Vec<(Code, &'static str)> {
-        let mut bars = vec![(Code::ExecutionUnavailable, "this version of fumehood has no runner")];
+        let mut bars = vec![(
+            Code::ExecutionUnavailable,
+            "checked tools (execution.json) need a later version of fumehood",
+        )];
         if !self.is_loadable() {
             bars.push((Code::NotLoadable, "the skill is not loadable"));
         } else if !self.is_conformant() {
-            bars.push((Code::NotConformant, "a skill that runs must be conformant"));
+            bars.push((Code::NotConformant, "a checked tool must be of a conformant skill"));
         }
         match self.facts.no_revision() {
             Some(NoRevision::TooLarge) => {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod adopt;
 pub mod allowed_tools;
 pub mod binding;
 pub mod call;

@@ -67,7 +67,13 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
         Command::List(args) => list(&args, &out),
         Command::Show(args) => {
             let report = host(args.from.search.limits())?.show(&args.skill, &args.from.roots)?;
-            done(&out, &report, |text| render::show::show(text, &report))
+            let run = args
+                .from
+                .roots
+                .iter()
+                .map(|root| format!(" --root {}", render::quoted(&root.to_string_lossy())));
+            let run = format!("fumehood run{} {}", run.collect::<String>(), render::quoted(&args.skill));
+            done(&out, &report, |text| render::show::show(text, &report, &run))
         }
         Command::Cat(args) => cat(&args, &out),
         Command::Diff(args) => {
@@ -174,6 +180,7 @@ fn host(limits: WalkLimits) -> Result<Host, Fault> {
         current,
         sources: Vec::new(),
         limits,
+        helper: None,
     }))
 }
 

@@ -24,7 +24,8 @@ pub use artifact::{
 pub use content::Content;
 
 pub use question::{
-    Answer, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SkillAsked, Variable,
+    Answer, ArgumentNote, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SkillAsked,
+    Variable,
 };
 
 pub use run::{AppliedFile, RunReport, Written};
@@ -204,9 +205,9 @@ pub struct ShowReport {
     pub format: FormatSupport,
     /// Whether the files are all there.
     pub resources: ResourceSupport,
-    /// Whether anything of it can run.
+    /// What of it can run.
     pub execution: ExecutionSupport,
-    /// As in `execution`.
+    /// As `available` in `execution`.
     pub execution_available: bool,
     /// Every file.
     pub files: Vec<FileOut>,
@@ -240,12 +241,14 @@ pub struct ResourceSupport {
     pub refused: usize,
 }
 
-/// Whether anything of the skill can run.
+/// What of the skill can run: the checked tool of its `execution.json`, and its scripts.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExecutionSupport {
-    /// Whether it can.
+    /// Whether the checked tool can. It needs a later version of fumehood.
     pub available: bool,
-    /// Why not.
+    /// Whether the scripts can, on a person's word.
+    pub scripts_available: bool,
+    /// Why not; all but `E_EXECUTION_UNAVAILABLE` and `E_SKILL_NOT_CONFORMANT` keep scripts from running too.
     pub reasons: Vec<Reason>,
     /// `absent`, `accepted` or `refused`. fumehood's own extension, not part of the standard.
     pub execution_json: &'static str,

@@ -94,7 +94,8 @@ impl Consents {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(test)]
+#[cfg(loom)]
 mod tests {
     use super::*;
     use fumehood_core::Sha256;

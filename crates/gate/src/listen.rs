@@ -1,8 +1,8 @@
 //! Listeners: told what happened, on threads of their own, so that none can hold up or break a call.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::guard::caught;
 
 /// Is told what happened.
 ///
-/// Each listener gets all events in order, on one thread of its own. One that panics misses the event it panicked on; one
+/// Each listener gets all events in order, within about a millisecond, on one thread of its own. One that panics misses the event it panicked on; one
 /// that is slower than the calls for longer than 1,024 events misses the newest, and they are counted.
 pub trait Listener: Send {
     /// Something happened.
@@ -28,15 +28,28 @@ impl<F: FnMut(&Event) + Send> Listener for F {
 /// All listeners of a host. Events go to them and nowhere else.
 #[derive(Debug, Default)]
 pub struct Listeners {
-    queues: Vec<Queue>,
+    queues: Vec<Arc<Queue>>,
 }
 
-#[derive(Debug)]
+/// What one listener has yet to hear, shared with its thread.
+///
+/// Waking a thread costs more than all the rest of a call. So the thread naps for a while before it sleeps, and is woken
+/// only where it sleeps.
+#[derive(Debug, Default)]
 struct Queue {
-    sender: SyncSender<Event>,
-    sent: AtomicU64,
-    heard: Arc<AtomicU64>,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
     missed: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    events: VecDeque<Event>,
+    /// An event is being heard.
+    is_hearing: bool,
+    is_asleep: bool,
+    /// No more will come.
+    is_closed: bool,
 }
 
 impl Listeners {
@@ -47,16 +60,14 @@ impl Listeners {
 
     /// One more. Whether there is a thread for it.
     pub fn add(&mut self, listener: impl Listener + 'static) -> bool {
-        let (sender, receiver) = sync_channel(QUEUED_MAX);
-        let heard = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&heard);
-        let started = thread::Builder::new()
-            .name("fumehood-listener".to_owned())
-            .spawn(move || tell(listener, &receiver, &count));
-        // The thread ends by itself when the sender is gone; nobody waits for one that hangs.
+        let queue = Arc::new(Queue::default());
+        let own = Arc::clone(&queue);
+        let started =
+            thread::Builder::new().name("fumehood-listener".to_owned()).spawn(move || tell(listener, &own));
+        // The thread ends by itself when nothing more will come; nobody waits for one that hangs.
         let is_there = started.is_ok();
         if is_there {
-            self.queues.push(Queue { sender, sent: AtomicU64::new(0), heard, missed: AtomicU64::new(0) });
+            self.queues.push(queue);
         }
         is_there
     }
@@ -74,7 +85,7 @@ impl Listeners {
     /// Waits until all that was said is heard, but not longer than `patience`. Whether it is.
     pub fn settle(&self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
-        while !self.queues.iter().all(Queue::is_settled) {
+        while !self.queues.iter().all(|queue| queue.is_settled()) {
             if Instant::now() >= end {
                 return false;
             }
@@ -90,27 +101,73 @@ impl Listeners {
     }
 }
 
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        for queue in &self.queues {
+            queue.lock().is_closed = true;
+            queue.changed.notify_one();
+        }
+    }
+}
+
 impl Queue {
     fn say(&self, event: &Event) {
-        // Counted before it can be heard, so that nobody sees a queue as settled that is not.
-        self.sent.fetch_add(1, Ordering::AcqRel);
-        if self.sender.try_send(event.clone()).is_err() {
-            self.sent.fetch_sub(1, Ordering::AcqRel);
+        let mut waiting = self.lock();
+        if waiting.events.len() >= QUEUED_MAX {
             self.missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        waiting.events.push_back(event.clone());
+        let is_asleep = std::mem::take(&mut waiting.is_asleep);
+        drop(waiting);
+        if is_asleep {
+            self.changed.notify_one();
+        }
+    }
+
+    /// The next event, once there is one; `None` when no more will come.
+    fn next(&self) -> Option<Event> {
+        let mut naps = 0;
+        let mut waiting = self.lock();
+        loop {
+            waiting.is_hearing = !waiting.events.is_empty();
+            if waiting.is_hearing {
+                return waiting.events.pop_front();
+            }
+            if waiting.is_closed {
+                return None;
+            }
+            if naps < NAPS {
+                drop(waiting);
+                naps += 1;
+                thread::sleep(NAP);
+                waiting = self.lock();
+            } else {
+                waiting.is_asleep = true;
+                waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                waiting.is_asleep = false;
+            }
         }
     }
 
     fn is_settled(&self) -> bool {
-        self.heard.load(Ordering::Acquire) >= self.sent.load(Ordering::Acquire)
+        let waiting = self.lock();
+        waiting.events.is_empty() && !waiting.is_hearing
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn tell(mut listener: impl Listener, events: &Receiver<Event>, heard: &AtomicU64) {
-    for event in events {
+fn tell(mut listener: impl Listener, queue: &Queue) {
+    while let Some(event) = queue.next() {
         // A listener that is broken in the middle hears the next event all the same: it is its own state.
         caught(|| listener.hear(&event));
-        heard.fetch_add(1, Ordering::Release);
     }
 }
 
 const QUEUED_MAX: usize = 1024;
+/// How long after an event the next one is heard without waking anybody: so many naps, each so long.
+const NAPS: u32 = 40;
+const NAP: Duration = Duration::from_micros(250);

@@ -25,7 +25,7 @@ pub trait Planner: Send + Sync {
 
 /// One planned call.
 pub trait Runner: Send {
-    /// What it would run as.
+    /// What it would run as. Read once: what it says then is what is shown, bound, timed and recorded.
     fn plan(&self) -> &Plan;
 
     /// Runs it once, and comes back when it is over or its time is.

@@ -100,13 +100,13 @@ impl Home {
     /// # Errors
     /// [`HomeError::Refused`].
     pub fn make_state(&self) -> Result<(), HomeError> {
-        let refused = |reason| HomeError::Refused { path: self.state.clone(), reason };
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.state)
-            .map_err(|_| refused("cannot be made"))?;
+        make(&self.state)?;
         check_private(&self.state)
+    }
+
+    /// Makes the config folder, 0700, if it is not there.
+    pub(crate) fn make_config(&self) -> Result<(), HomeError> {
+        make(&self.config)
     }
 
     /// Whether there is a state folder, which then is private. Makes nothing.
@@ -137,6 +137,11 @@ impl Home {
     pub fn look_at_state(&self) -> OwnFolder {
         look(&self.state, judge_private)
     }
+}
+
+fn make(path: &Path) -> Result<(), HomeError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|_| HomeError::Refused { path: path.to_path_buf(), reason: "cannot be made" })
 }
 
 fn judge_private(owner: u32, mode: u32) -> FolderStatus {

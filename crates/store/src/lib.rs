@@ -53,8 +53,9 @@ pub use pins::{
     VERSION_CHARS_MAX,
 };
 pub use settings::{
-    Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay, OverlayError, OverlayParts,
-    OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting, overlays_to_toml,
+    DraftError, Drafts, EditError, Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay,
+    OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting,
+    overlays_to_toml,
 };
 pub use source::{Source, SourceKind, SourceStatus};
 pub use stage::{Scratch, StageError, Staged, Staging};

@@ -23,6 +23,16 @@ impl OwnDir {
         Self::checked(Dir::open(path))
     }
 
+    /// Opens a folder that the caller alone can write in, though others may see into it.
+    pub(crate) fn open_visible(path: &Path) -> Result<Self, Errno> {
+        let dir = Dir::open(path).map_err(errno)?;
+        let rights = dir.rights()?;
+        if rights.owner != rustix::process::geteuid().as_raw() || rights.mode & 0o022 != 0 {
+            return Err(Errno::PERM);
+        }
+        Ok(Self { dir })
+    }
+
     /// Opens a folder in this one, and makes it first if it is not there.
     pub(crate) fn open_or_make(&self, name: &str) -> Result<Self, Errno> {
         match self.make(name) {

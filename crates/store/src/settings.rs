@@ -1,5 +1,7 @@
 //! `fumehood.toml`: what the deployer says. Strict; an unknown key is an error, since a typo must not loosen anything.
 
+mod drafts;
+mod edit;
 mod environment;
 mod file;
 mod interpreters;
@@ -16,6 +18,8 @@ use fumehood_core::{Code, Coded, Envelope, Shown, SkillName};
 use crate::artifact::Artifacts;
 use crate::home::{Home, Surroundings};
 
+pub use drafts::{DraftError, Drafts};
+pub use edit::EditError;
 pub use environment::Environment;
 pub use interpreters::{InterpreterChoice, InterpreterSetting};
 pub use overlay::{OVERLAYS_MAX, Overlay, OverlayError, OverlayParts, OverlayScript, overlays_to_toml};

@@ -84,6 +84,8 @@ pub struct Committed {
     applied: Vec<Applied>,
     left: Vec<Left>,
     record: Option<Record>,
+    /// Whether what was taken away is removed.
+    is_clean: bool,
 }
 
 impl Transactions {
@@ -131,7 +133,7 @@ impl Transactions {
         is_cancelled: &dyn Fn() -> bool,
         before: Before<'_>,
     ) -> Result<Committed, TransactionError> {
-        let nothing = Committed { applied: Vec::new(), left: Vec::new(), record: None };
+        let nothing = Committed { applied: Vec::new(), left: Vec::new(), record: None, is_clean: true };
         if changes.is_empty() {
             return Ok(nothing);
         }
@@ -168,11 +170,11 @@ impl Transactions {
                 return Err(undo(disk, &moves, record, FailedMove::of(index, error)));
             }
         }
-        let left = moves.remove_originals().unwrap_or_else(|_| {
-            let all = (0..plan.places.len()).map(|place| plan.absolute(place, &plan.staging));
-            all.map(|path| Left { path, kept: None }).collect()
-        });
-        Ok(Committed { applied: plan.applied(), left, record: Some(record) })
+        // What cannot be removed now is removed at the next start.
+        let removed = moves.remove_originals();
+        let is_clean = removed.is_ok();
+        let left = removed.unwrap_or_default();
+        Ok(Committed { applied: plan.applied(), left, record: Some(record), is_clean })
     }
 }
 
@@ -229,7 +231,7 @@ impl Committed {
         &self.applied
     }
 
-    /// What could not be removed: a folder in which somebody made something in the last moment, or one of ours.
+    /// Removed folders in which somebody made something in the last moment, kept as they are.
     pub fn left(&self) -> &[Left] {
         &self.left
     }
@@ -240,7 +242,10 @@ impl Committed {
     /// `E_SKILL_WORKSPACE_FAILED`; it is then reported again at the next start.
     pub fn acknowledge(self) -> Result<(), TransactionError> {
         let Some(record) = self.record else { return Ok(()) };
-        record.close(Disk { before: &unwatched }).map_err(failed("close the record of a transaction"))
+        let disk = Disk { before: &unwatched };
+        let closed =
+            if self.is_clean { record.close(disk) } else { record.write(disk, recover::ACKNOWLEDGED, b"") };
+        closed.map_err(failed("close the record of a transaction"))
     }
 }
 

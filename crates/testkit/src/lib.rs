@@ -26,4 +26,5 @@ pub use opens::Opens;
 pub use privilege::{is_root, without_privilege};
 pub use scratch::{Scratch, skill_md};
 pub use skill::{Skill, skill};
+pub use terminal::{Session, Streams};
 pub use world::World;

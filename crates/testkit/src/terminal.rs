@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +12,24 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::call::{self, Answer, Call, SETSID, finish};
+
+/// A program at a terminal of its own, with a person who looks and types.
+#[derive(Debug)]
+pub struct Session {
+    terminal: Terminal,
+    child: Child,
+    /// What was looked at already, in bytes of text.
+    seen: usize,
+}
+
+/// What standard output and standard error of a program at a terminal are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// The terminal.
+    Terminal,
+    /// Pipes; a person still sees what the program writes to its controlling terminal.
+    Pipes,
+}
 
 impl Call<'_> {
     /// Runs the program with a controlling terminal of its own. When `question` is on it, the person types `keys`. Gives
@@ -33,18 +51,52 @@ impl Call<'_> {
         question: &str,
         keys: &str,
     ) -> (String, Answer) {
+        let program = self.world.program.as_os_str();
+        let mut session = self.sit_down_typing_ahead(program, arguments, Streams::Pipes, ahead);
+        session.see(question);
+        session.keys(keys);
+        session.leave()
+    }
+
+    /// Starts the program with a controlling terminal of its own, which is standard input too.
+    pub fn sit_down<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        streams: Streams,
+    ) -> Session {
+        self.sit_down_typing_ahead(self.world.program.as_os_str(), arguments, streams, "")
+    }
+
+    /// As [`Call::sit_down`], for another program, which may start the one under test.
+    pub fn sit_down_behind<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        arguments: impl IntoIterator<Item = A>,
+        streams: Streams,
+    ) -> Session {
+        self.sit_down_typing_ahead(program.as_ref(), arguments, streams, "")
+    }
+
+    fn sit_down_typing_ahead<A: AsRef<OsStr>>(
+        &self,
+        program: &OsStr,
+        arguments: impl IntoIterator<Item = A>,
+        streams: Streams,
+        ahead: &str,
+    ) -> Session {
         let mut terminal = Terminal::open();
         terminal.outside.write_all(ahead.as_bytes()).expect("keys are typed");
         let mut command = self.command(SETSID);
-        command.args(["--ctty", "--wait"]).arg(&self.world.program).args(arguments);
-        command.stdin(terminal.inside.try_clone().expect("a handle"));
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        terminal.wait_for(question);
-        terminal.outside.write_all(keys.as_bytes()).expect("keys are typed");
-        let answer = finish(child, call::WALL);
-        // It holds handles of its own, and the terminal is open as long as they are.
-        drop(command);
-        (terminal.close(), answer)
+        command.args(["--ctty", "--wait"]).arg(program).args(arguments);
+        let handle = || Stdio::from(terminal.inside.try_clone().expect("a handle"));
+        let stream = || match streams {
+            Streams::Terminal => handle(),
+            Streams::Pipes => Stdio::piped(),
+        };
+        command.stdin(handle()).stdout(stream()).stderr(stream());
+        // The command holds handles of its own, and the terminal is open as long as they are.
+        let child = command.spawn().expect("the program starts");
+        Session { terminal, child, seen: 0 }
     }
 
     /// Runs the program with standard output on a terminal; gives what that showed, and the exit code.
@@ -63,7 +115,33 @@ impl Call<'_> {
     }
 }
 
+impl Session {
+    /// Waits until the terminal shows this, behind what was looked at before.
+    pub fn see(&mut self, text: &str) -> &mut Self {
+        self.seen = self.terminal.wait_for(text, self.seen);
+        self
+    }
+
+    /// Types. `\u{3}` is Ctrl-C, `\u{4}` Ctrl-D.
+    pub fn keys(&mut self, keys: &str) -> &mut Self {
+        self.terminal.outside.write_all(keys.as_bytes()).expect("keys are typed");
+        self
+    }
+
+    /// The program.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end. Gives everything that the terminal showed, and what the streams got that are pipes.
+    pub fn leave(self) -> (String, Answer) {
+        let answer = finish(Ok(self.child), call::WALL);
+        (self.terminal.close(), answer)
+    }
+}
+
 /// Both ends of a pseudo-terminal.
+#[derive(Debug)]
 struct Terminal {
     /// Where the person is.
     outside: File,
@@ -97,12 +175,17 @@ impl Terminal {
         Self { outside, inside, pieces, shown: Vec::new() }
     }
 
-    fn wait_for(&mut self, question: &str) {
-        while !self.text().contains(question) {
+    /// Gives where the text ends, in bytes of what was shown.
+    fn wait_for(&mut self, text: &str, from: usize) -> usize {
+        loop {
+            let shown = self.text();
+            if let Some(at) = shown.get(from..).and_then(|behind| behind.find(text)) {
+                return from + at + text.len();
+            }
             match self.pieces.recv_timeout(WALL) {
                 Ok(piece) => self.shown.extend(piece),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("no {question:?} on the terminal, but {:?}", self.text())
+                    panic!("no {text:?} on the terminal, but {shown:?}")
                 }
             }
         }

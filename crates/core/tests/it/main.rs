@@ -8,6 +8,7 @@
     reason = "a test reads files and prints; what is unexpected fails it"
 )]
 
+mod adopt_cases;
 mod manifest_cases;
 mod published_schemas;
 mod schema_suite;

@@ -66,6 +66,7 @@ pub(super) enum Command {
     ///
     /// Shows the exact bytes, arguments, files and limits first. What the script writes to its standard output goes to
     /// standard output. Exits with 1 if it fails or is killed.
+    #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// List what was run, newest first.
     ///
@@ -262,6 +263,10 @@ impl Search {
         }
     }
 }
+
+const RUN_EXAMPLES: &str = "Examples:
+  fumehood run ./skills/text-report report --param file=README.md
+  fumehood run pdf-tools scripts/count.py --read /tmp/a.pdf -- --pages /tmp/a.pdf";
 
 fn head(text: &str) -> Result<JournalHead, String> {
     JournalHead::parse(text).ok_or_else(|| "a head is a row's number, a colon and 64 hex digits".to_owned())

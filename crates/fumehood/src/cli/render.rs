@@ -68,6 +68,15 @@ fn shown_path(path: &Path) -> String {
     Shown::inline(&relative.to_string_lossy()).at_most(PATH_CHARS_MAX).to_string()
 }
 
+/// An argument so that its ends can be seen.
+pub(in crate::cli) fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", Shown::inline(argument).at_most(usize::MAX).to_string().replace('\'', "'\\''"))
+}
+
 fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -2,8 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,22 +14,24 @@ use super::output::{self, DIM, GOOD, Output, RESET, WARNING};
 use super::render;
 use super::terminal::{self, Terminal};
 use crate::fault::Fault;
-use crate::host::{Cancel, Host, Person, RunRequest, RunStep};
+use crate::host::{Cancel, Host, Over, Person, RunRequest, RunStep};
 use crate::report::{Answer, AppliedFile, Question, RunReport, Written};
 
 pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, Fault> {
-    let interrupt = Arc::new(Interrupt::watch()?);
+    let interrupt = Interrupt::watch()?;
     let cancel = Cancel::new();
-    let is_done = Arc::new(AtomicBool::new(false));
-    let watch = watch(Arc::clone(&interrupt), cancel.clone(), Arc::clone(&is_done));
+    let course = Arc::new(Course::default());
+    let watch = watch(interrupt, cancel.clone(), Arc::clone(&course));
     // Who cannot be asked cannot say yes.
-    let person = Terminal::open().map(|terminal| Arc::new(AtTerminal { terminal }) as Arc<dyn Person>);
-    let clock = Arc::new(Clock::default());
-    let told = Arc::clone(&clock);
-    let ended = host.run(&RunRequest::from(args), person, &cancel, move |step| told.hear(step));
-    is_done.store(true, Ordering::Release);
+    let person = Terminal::open().map(|terminal| Arc::new(AtTerminal { terminal, asking: Mutex::default() }));
+    let asked = person.clone().map(|person| person as Arc<dyn Person>);
+    let told = Arc::clone(&course);
+    let ended = host.run(&RunRequest::from(args), asked, &cancel, move |step| told.hear(step));
+    course.close();
     let _ = watch.join();
-    clock.clear();
+    if let Some(person) = person {
+        person.settle();
+    }
     let report = ended?;
     if out.is_json() {
         out.answer(&report, |_| {})?;
@@ -45,17 +46,15 @@ pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, 
     }
 }
 
-/// Passes Ctrl-C on, and shows how long it takes once it takes long.
-fn watch(interrupt: Arc<Interrupt>, cancel: Cancel, is_done: Arc<AtomicBool>) -> thread::JoinHandle<()> {
+/// Passes Ctrl-C on, and shows how long the script takes once it takes long.
+fn watch(interrupt: Interrupt, cancel: Cancel, course: Arc<Course>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
-        while !is_done.load(Ordering::Acquire) {
+        while !course.is_closed() {
             if interrupt.was_asked() && !cancel.is_cancelled() {
                 cancel.cancel();
-                if io::stderr().is_terminal() {
-                    let _ =
-                        writeln!(io::stderr(), "\rstopping: everything that the script started is killed");
-                }
+                course.stopping();
             }
+            course.tick();
             thread::sleep(LOOK_UP);
         }
     })
@@ -64,51 +63,87 @@ fn watch(interrupt: Arc<Interrupt>, cancel: Cancel, is_done: Arc<AtomicBool>) ->
 /// The person at the controlling terminal.
 struct AtTerminal {
     terminal: Terminal,
+    /// Held while a question is on it.
+    asking: Mutex<()>,
+}
+
+impl AtTerminal {
+    /// Waits until nothing more will be said on the terminal.
+    fn settle(&self) {
+        drop(self.asking.lock());
+    }
 }
 
 impl Person for AtTerminal {
-    fn ask(&self, question: &Question, is_over: &dyn Fn() -> bool) -> Answer {
-        let asked = self.terminal.ask(&render::question::question(question), DEAD_TIME, is_over);
-        if asked.is_ok_and(|answer| terminal::is_yes(&answer)) { Answer::Once } else { Answer::No }
+    fn ask(&self, question: &Question, over: &dyn Fn() -> Option<Over>) -> Answer {
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let (text, prompt) = (render::question::question(question), render::question::prompt());
+        let reply = self.terminal.ask(&text, &prompt, DEAD_TIME, over);
+        if reply.is_ok_and(|reply| terminal::is_yes(&reply)) { Answer::Once } else { Answer::No }
     }
 }
 
-/// Shows on a terminal that the script runs, once that takes longer than a moment.
+/// How far the run is, and what a terminal shows of it.
 #[derive(Default)]
-struct Clock {
-    shown: Arc<AtomicBool>,
-    is_over: Arc<AtomicBool>,
+struct Course(Mutex<Stage>);
+
+#[derive(Default)]
+struct Stage {
+    began: Option<Instant>,
+    is_closed: bool,
+    /// The seconds that are on the terminal, in a line that is not ended.
+    shown: Option<u64>,
 }
 
-impl Clock {
+impl Course {
     fn hear(&self, step: RunStep) {
+        let mut stage = self.stage();
         match step {
-            RunStep::Started if io::stderr().is_terminal() => {
-                let (shown, is_over, began) =
-                    (Arc::clone(&self.shown), Arc::clone(&self.is_over), Instant::now());
-                thread::spawn(move || tick(&shown, &is_over, began));
-            }
-            RunStep::Started => {}
-            RunStep::Ended => self.is_over.store(true, Ordering::Release),
+            RunStep::Started => stage.began = Some(Instant::now()),
+            RunStep::Ended => stage.quiet(),
         }
     }
 
-    fn clear(&self) {
-        self.is_over.store(true, Ordering::Release);
-        if self.shown.swap(false, Ordering::AcqRel) {
-            let _ = write!(io::stderr(), "\r\u{1b}[K");
+    fn close(&self) {
+        let mut stage = self.stage();
+        stage.is_closed = true;
+        stage.quiet();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.stage().is_closed
+    }
+
+    /// Said at once, since it can take a second: what does not end when asked is killed.
+    fn stopping(&self) {
+        let mut stage = self.stage();
+        if stage.began.take().is_some() && io::stderr().is_terminal() {
+            stage.shown = None;
+            let _ = writeln!(io::stderr(), "\r{ERASE}stopping: everything that the script started is killed");
         }
+    }
+
+    fn tick(&self) {
+        let mut stage = self.stage();
+        let Some(began) = stage.began.filter(|began| began.elapsed() >= QUIET) else { return };
+        let seconds = began.elapsed().as_secs();
+        if stage.shown != Some(seconds) && io::stderr().is_terminal() {
+            stage.shown = Some(seconds);
+            let _ = write!(io::stderr(), "\rrunning for {seconds} s, Ctrl-C ends it …{ERASE}");
+        }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn tick(shown: &AtomicBool, is_over: &AtomicBool, began: Instant) {
-    while !is_over.load(Ordering::Acquire) {
-        if began.elapsed() >= QUIET {
-            shown.store(true, Ordering::Release);
-            let seconds = began.elapsed().as_secs();
-            let _ = write!(io::stderr(), "\rrunning for {seconds} s, Ctrl-C ends it …\u{1b}[K");
+impl Stage {
+    fn quiet(&mut self) {
+        self.began = None;
+        if self.shown.take().is_some() {
+            let _ = write!(io::stderr(), "\r{ERASE}");
         }
-        thread::sleep(Duration::from_millis(250));
     }
 }
 
@@ -158,7 +193,7 @@ fn place(file: &AppliedFile) -> String {
 /// Output as a person may see it, its last line ended.
 fn visible(stream: &Written) -> String {
     let text = String::from_utf8_lossy(stream.content.bytes());
-    let mut shown = Shown::block(&text).to_string();
+    let mut shown = Shown::block(&output::uncoloured(&text)).to_string();
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
     }
@@ -170,3 +205,5 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 const DEAD_TIME: Duration = Duration::from_millis(600);
 /// A script that is quicker than this needs no clock.
 const QUIET: Duration = Duration::from_secs(2);
+/// What is right of the cursor is erased.
+const ERASE: &str = "\u{1b}[K";

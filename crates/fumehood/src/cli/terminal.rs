@@ -1,65 +1,133 @@
 //! The controlling terminal: where a person decides, whatever standard input and output are connected to.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use fumehood_core::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{QueueSelector, tcflush, tcgetsid};
 
 use crate::fault::Fault;
+use crate::host::Over;
 
 /// The terminal that this session belongs to.
-pub(super) struct Terminal(OwnedFd);
+pub(super) struct Terminal {
+    keys: OwnedFd,
+    /// Held locked while a question is on it.
+    turn: OwnedFd,
+}
+
+/// What a person typed, or why it does not matter any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Line(String),
+    Over(Over),
+}
 
 impl Terminal {
     /// Opens it; `None` if there is none.
     pub(super) fn open() -> Option<Self> {
         // Not a file of the host's: the terminal that this session belongs to, however it was redirected.
-        rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).ok().map(Self)
+        let open = || rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).ok();
+        Some(Self { keys: open()?, turn: own_handle().or_else(open)? })
     }
 
-    /// Shows a question and waits for one line, as long as somebody waits for it. What was typed before the question was
-    /// shown, or less than `dead` after, is no answer to it.
+    /// Shows `question`, then `prompt`, and waits for one line, as long as somebody waits for it. What was typed before the
+    /// prompt was shown is no answer to it, and the prompt comes `dead` after the question: whoever typed for something else
+    /// sees it first. While another question is on this terminal, this one waits for its turn.
     pub(super) fn ask(
         &self,
         question: &str,
+        prompt: &str,
         dead: Duration,
-        is_over: &dyn Fn() -> bool,
-    ) -> Result<String, Errno> {
-        tcflush(&self.0, QueueSelector::IFlush)?;
-        self.write(question)?;
-        if !dead.is_zero() {
-            let end = Instant::now() + dead;
-            while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-                std::thread::sleep(left);
+        over: &dyn Fn() -> Option<Over>,
+    ) -> Result<Reply, Errno> {
+        let _turn = loop {
+            // Before anything is on the terminal there is nothing to take back.
+            if let Some(over) = over() {
+                return Ok(Reply::Over(over));
             }
-            tcflush(&self.0, QueueSelector::IFlush)?;
+            match flock(&self.turn, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break Turn(&self.turn),
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(LOOK_UP),
+                Err(error) => return Err(error),
+            }
+        };
+        self.write(question)?;
+        let end = Instant::now() + dead;
+        while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if let Some(over) = over() {
+                return self.gone(over);
+            }
+            std::thread::sleep(left.min(LOOK_UP));
         }
-        while !is_over() {
-            let mut waiting = [PollFd::new(&self.0, PollFlags::IN)];
+        tcflush(&self.keys, QueueSelector::IFlush)?;
+        self.write(prompt)?;
+        loop {
+            if let Some(over) = over() {
+                return self.gone(over);
+            }
+            let mut waiting = [PollFd::new(&self.keys, PollFlags::IN)];
             let patience = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
             match poll(&mut waiting, Some(&patience)) {
                 Ok(0) | Err(Errno::INTR) => continue,
                 polled => polled?,
             };
             let mut line = [0; LINE_BYTES_MAX];
-            let length = rustix::io::read(&self.0, &mut line)?;
-            return Ok(String::from_utf8_lossy(&line[..length]).into_owned());
+            let length = rustix::io::read(&self.keys, &mut line)?;
+            return Ok(Reply::Line(String::from_utf8_lossy(&line[..length]).into_owned()));
         }
-        self.write("\nnobody waits for the answer any more\n")?;
-        Ok(String::new())
+    }
+
+    /// Says on the terminal why no answer is waited for any more.
+    fn gone(&self, over: Over) -> Result<Reply, Errno> {
+        self.write(&format!("\n{}\n", sentence(over)))?;
+        Ok(Reply::Over(over))
     }
 
     fn write(&self, text: &str) -> Result<(), Errno> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            let written = rustix::io::write(&self.0, rest)?;
+            let written = rustix::io::write(&self.keys, rest)?;
             rest = &rest[written..];
         }
         Ok(())
+    }
+}
+
+/// A handle on this terminal that shares its lock with nobody: `/dev/tty` is one file for all terminals, and a standard
+/// stream is one handle for all who inherited it. `None` if no standard stream is the terminal.
+fn own_handle() -> Option<OwnedFd> {
+    let streams: [(u8, &dyn AsFd); 3] = [(0, &io::stdin()), (1, &io::stdout()), (2, &io::stderr())];
+    let ours = streams.into_iter().filter(|(_, stream)| tcgetsid(stream.as_fd()).is_ok());
+    let open = |(number, _): (u8, &dyn AsFd)| {
+        let path = format!("/proc/self/fd/{number}");
+        rustix::fs::open(path, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).ok()
+    };
+    ours.filter_map(open).next()
+}
+
+/// This question is the one that is on the terminal.
+struct Turn<'t>(&'t OwnedFd);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // It ends with the handle at the latest.
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Why an answer would come too late.
+fn sentence(over: Over) -> &'static str {
+    match over {
+        Over::Cancelled => "stopped: nothing ran",
+        Over::Expired => "this request is older than five minutes and counts no longer: nothing ran",
+        Over::Stale => "what would run is not what is shown here any more: nothing ran",
+        Over::Answered => "this request has its answer already",
+        Over::Ended => "this request was withdrawn: nothing ran",
     }
 }
 
@@ -76,16 +144,45 @@ pub(super) fn confirm(question: &str) -> Result<(), Fault> {
         )
     };
     let terminal = Terminal::open().ok_or_else(no_terminal)?;
-    let answer = terminal.ask(question, Duration::ZERO, &|| false).map_err(|_| no_terminal())?;
-    if is_yes(&answer) {
+    let reply = terminal.ask("", question, Duration::ZERO, &|| None).map_err(|_| no_terminal())?;
+    if is_yes(&reply) {
         return Ok(());
     }
     Err(Fault::new(Code::NotConfirmed, "the answer was not yes", "nothing was changed"))
 }
 
-pub(super) fn is_yes(answer: &str) -> bool {
-    matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")
+/// A yes is a whole line: what ends in another way than by Enter, or goes on beyond what is looked at, is none.
+pub(super) fn is_yes(reply: &Reply) -> bool {
+    let Reply::Line(line) = reply else { return false };
+    line.strip_suffix('\n').is_some_and(|line| matches!(line.trim(), "y" | "Y" | "yes" | "Yes" | "YES"))
 }
 
 /// A terminal hands over one line at a time; a longer one is not "yes" anyway.
 const LINE_BYTES_MAX: usize = 64;
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yes_is_one_whole_line_and_nothing_else() {
+        let is_yes = |line: &str| is_yes(&Reply::Line(line.to_owned()));
+        for yes in ["y\n", "Y\n", "yes\n", " yes \n", "YES\n"] {
+            assert!(is_yes(yes), "{yes:?}");
+        }
+        for no in ["", "\n", "y", "n\n", "no\n", "yy\n", "yes, but\n", "\u{1b}y\n", "ye\n", "у\n"] {
+            assert!(!is_yes(no), "{no:?}");
+        }
+        assert!(!is_yes(&format!("yes{}", " ".repeat(LINE_BYTES_MAX - 3))));
+    }
+
+    #[test]
+    fn every_end_of_a_request_has_a_sentence_of_its_own() {
+        let all = [Over::Cancelled, Over::Expired, Over::Stale, Over::Answered, Over::Ended];
+        let sentences: std::collections::BTreeSet<_> = all.into_iter().map(sentence).collect();
+        assert_eq!(sentences.len(), all.len());
+        assert!(sentence(Over::Expired).contains("five minutes"));
+        assert!(all.into_iter().all(|over| !super::is_yes(&Reply::Over(over))));
+    }
+}

@@ -9,23 +9,56 @@ use fumehood_core::containment::{Axis, AxisReport, Enforcement};
 use fumehood_core::receipt::Limits;
 use fumehood_core::{Code, ProposalId};
 use fumehood_gate::ports::Outage;
-use fumehood_gate::{Approver, Command, Decider, Plan, Request};
+use fumehood_gate::{Approver, Cancel, Command, Decider, Plan, Request};
 
 use crate::report::{
-    Answer, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SCHEMA_VERSION,
-    SkillAsked, Variable,
+    Answer, ArgumentNote, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question,
+    SCHEMA_VERSION, SkillAsked, Variable,
 };
 
 /// Asks the person, at one place.
 pub trait Person: Send + Sync {
     /// Puts a question and waits for the answer. Whoever cannot tell what the answer is says no.
     ///
-    /// `is_over` says that nobody waits for the answer any more.
-    fn ask(&self, question: &Question, is_over: &dyn Fn() -> bool) -> Answer;
+    /// Called in a thread of its own. `over` says that nobody waits for the answer any more, and why; whoever asks looks
+    /// at it while waiting, takes the question back, and says no.
+    fn ask(&self, question: &Question, over: &dyn Fn() -> Option<Over>) -> Answer;
+}
+
+/// Why nobody waits for an answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Whoever called for the run gave it up.
+    Cancelled,
+    /// It is older than five minutes.
+    Expired,
+    /// What would run is not what was shown.
+    Stale,
+    /// It has its answer already.
+    Answered,
+    /// The run it belongs to has ended.
+    Ended,
+}
+
+impl Over {
+    /// `None` as long as an answer counts.
+    fn of(state: Option<State>, is_cancelled: bool) -> Option<Self> {
+        match state {
+            Some(State::Pending) => None,
+            Some(State::Denied) if is_cancelled => Some(Self::Cancelled),
+            Some(State::Approved(_) | State::Denied | State::Consumed(_)) => Some(Self::Answered),
+            Some(State::Expired) => Some(Self::Expired),
+            Some(State::Stale) => Some(Self::Stale),
+            Some(State::Cancelled) | None => Some(Self::Ended),
+        }
+    }
 }
 
 /// What is on record of a skill: asked when there is a question to be put.
 pub(super) type Record = Arc<dyn Fn(&Plan) -> History + Send + Sync>;
+
+/// What there is to say about the arguments of a command.
+pub(super) type Notes = Box<dyn Fn(&Command) -> Vec<ArgumentNote> + Send + Sync>;
 
 /// The gate's approver: hands each request to a thread that asks the person and answers for them.
 pub(super) struct Asking {
@@ -34,6 +67,8 @@ pub(super) struct Asking {
     pub(super) why: &'static str,
     pub(super) state_folder: Option<String>,
     pub(super) record: Record,
+    pub(super) notes: Notes,
+    pub(super) cancel: Cancel,
     pub(super) decider: OnceLock<Decider>,
 }
 
@@ -44,9 +79,9 @@ impl Approver for Asking {
             self.decider.get().cloned().ok_or_else(|| outage("nobody can answer for the person"))?;
         let question = self.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
         let (person, surface) = (Arc::clone(&self.person), self.surface);
-        let answer = Answering { decider, id: request.id, surface };
+        let answer = Answering { decider, id: request.id, surface, cancel: self.cancel.clone() };
         let started = thread::Builder::new().name("fumehood-question".to_owned()).spawn(move || {
-            let said = person.ask(&question, &|| answer.is_over());
+            let said = person.ask(&question, &|| answer.over());
             answer.give(said);
         });
         started.map(|_| ()).map_err(|_| outage("there is no thread to ask the person in"))
@@ -58,11 +93,12 @@ struct Answering {
     decider: Decider,
     id: ProposalId,
     surface: Surface,
+    cancel: Cancel,
 }
 
 impl Answering {
-    fn is_over(&self) -> bool {
-        self.decider.state(self.id) != Some(State::Pending)
+    fn over(&self) -> Option<Over> {
+        Over::of(self.decider.state(self.id), self.cancel.is_cancelled())
     }
 
     fn give(self, answer: Answer) {
@@ -75,7 +111,7 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        if !self.is_over() {
+        if self.over().is_none() {
             let _ = self.decider.decide(self.id, Decision::Deny);
         }
     }
@@ -105,6 +141,7 @@ impl Asking {
             declared: command.is_declared,
             arguments: String::from_utf8_lossy(request.call.invocation().bytes()).into_owned(),
             argv: command.argv.clone(),
+            argument_notes: (self.notes)(command),
             directory: command.directory.clone(),
             interpreter: InterpreterAsked {
                 path: interpreter.path().to_owned(),
@@ -192,6 +229,26 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // every end of a request is told for what it is.
+    #[test]
+    fn an_answer_counts_only_while_it_is_waited_for() {
+        assert_eq!(Over::of(Some(State::Pending), false), None);
+        // The gate has not seen the cancellation yet; until then an answer would still be taken.
+        assert_eq!(Over::of(Some(State::Pending), true), None);
+        for (state, is_cancelled, over) in [
+            (Some(State::Denied), true, Over::Cancelled),
+            (Some(State::Denied), false, Over::Answered),
+            (Some(State::Approved(Surface::Page)), false, Over::Answered),
+            (Some(State::Consumed(Surface::Page)), false, Over::Answered),
+            (Some(State::Expired), false, Over::Expired),
+            (Some(State::Stale), false, Over::Stale),
+            (Some(State::Cancelled), true, Over::Ended),
+            (None, false, Over::Ended),
+        ] {
+            assert_eq!(Over::of(state, is_cancelled), Some(over));
+        }
+    }
 
     #[test]
     fn sizes_are_exact() {

@@ -1,7 +1,9 @@
 //! `run`: one script of a skill, asked for, approved, confined, on record.
 
 mod arguments;
+mod chosen;
 mod interpreters;
+mod notes;
 mod report;
 mod workshop;
 
@@ -11,20 +13,18 @@ use std::sync::{Arc, OnceLock};
 use fumehood_core::call::{exact_schema, script_schema};
 use fumehood_core::consent::Surface;
 use fumehood_core::inspect::{Inspection, inspect};
-use fumehood_core::manifest::{InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
-use fumehood_core::{
-    AgentLabel, Code, Json, RawCall, RelPath, Revision, Sha256, Shown, SkillName, ToolSpec, script,
-};
+use fumehood_core::{AgentLabel, Code, Json, RawCall, Revision, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{CaptureError, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
 
 use super::person::Asking;
 use super::ports::{NoPolicy, SystemClock, SystemEntropy};
-use super::{Host, Opened, Person};
+use super::{Host, Opened, Over, Person};
 use crate::fault::Fault;
 use crate::report::{Answer, Question, RunReport};
+use chosen::Chosen;
 use workshop::Bench;
 
 /// What somebody wants to run.
@@ -52,7 +52,7 @@ pub struct RunRequest {
     pub out: Option<PathBuf>,
     /// Seconds after which it is killed.
     pub timeout: Option<u64>,
-    /// The revision that the person has approved already.
+    /// The revision that the person has approved already: 64 hex digits, `sha256:` before them or not.
     pub approve: Option<String>,
 }
 
@@ -69,17 +69,10 @@ pub enum RunStep {
 pub(super) struct Captured {
     pub(super) source: String,
     pub(super) name: SkillName,
+    /// The folder that it was read from, if it was one.
+    pub(super) path: Option<PathBuf>,
     pub(super) snapshot: Snapshot,
     pub(super) inspection: Inspection,
-}
-
-/// Which file runs under which tool name.
-struct Chosen {
-    source: Source,
-    tool: String,
-    description: String,
-    overlay: Option<Sha256>,
-    fail_on_nonzero_exit: bool,
 }
 
 impl Host {
@@ -95,7 +88,7 @@ impl Host {
     ///
     /// # Authority
     /// Starts an interpreter in the sandbox with what the request names, and changes the files that it names for that. The
-    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line.
+    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line, or name a helper that does.
     pub fn run(
         &self,
         request: &RunRequest,
@@ -103,15 +96,19 @@ impl Host {
         cancel: &Cancel,
         tell: impl FnMut(RunStep) + Send + 'static,
     ) -> Result<RunReport, Fault> {
-        let bench = self.bench()?;
+        // A mistake in the command is said before anything is opened or started.
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
         let skill = self.captured(&request.skill, &request.roots)?;
-        let chosen = skill.choose(request, &bench)?;
-        let (person, surface) = approver(request, &skill, &bench, person)?;
-        let spec = spec(&skill, &chosen, &bench)?;
+        let chosen = skill.choose(request, &settings)?;
+        let (person, surface) = approver(request, &skill, &settings, person)?;
+        let spec = spec(&skill, &chosen, &settings)?;
+        let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source)?,
         };
+        let bench = self.bench(&home, settings, &skill)?;
         let record = bench.history(&skill);
         let asking = person.map(|person| {
             Arc::new(Asking {
@@ -120,6 +117,8 @@ impl Host {
                 why: "no rule of yours says otherwise, and what a skill carries runs only on a person's word",
                 state_folder: self.state_folder(),
                 record,
+                notes: notes::of(request, &chosen.source, &skill.snapshot, &granted.base),
+                cancel: cancel.clone(),
                 decider: OnceLock::new(),
             })
         });
@@ -134,7 +133,7 @@ impl Host {
                 chosen.overlay,
             ),
             chosen.source,
-            self.granted(request),
+            granted,
         );
         let script = script.fail_on_nonzero_exit(chosen.fail_on_nonzero_exit);
         let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
@@ -200,7 +199,11 @@ impl Host {
         let name = SkillName::parse(&text.name);
         let name = name.map_err(|error| Fault::of(&error, "`fumehood check` says what is wrong with it"))?;
         let source = source.unwrap_or_else(|| GIVEN.to_owned());
-        Ok(Captured { source, name, snapshot, inspection })
+        let path = match &folder {
+            AnyFolder::Disk(folder) => Some(folder.path().to_path_buf()),
+            AnyFolder::Memory(_) => None,
+        };
+        Ok(Captured { source, name, path, snapshot, inspection })
     }
 
     fn granted(&self, request: &RunRequest) -> Granted {
@@ -220,112 +223,8 @@ impl Host {
     }
 }
 
-impl Captured {
-    /// The script that is meant: a declared one by name or by path, else a file.
-    fn choose(&self, request: &RunRequest, bench: &Bench) -> Result<Chosen, Fault> {
-        let overlay = bench.settings.overlay(&self.source, &self.name);
-        let confirmed = overlay.filter(|overlay| overlay.is_confirmed_for(self.snapshot.revision()));
-        if request.argv.is_none() {
-            if let Some(overlay) = confirmed {
-                let found = overlay.tools().find(|(_, claim)| is_meant(claim, &request.script));
-                if let Some((tool, claim)) = found {
-                    let own = overlay.parts().fail_on_nonzero_exit;
-                    return Ok(Chosen {
-                        fail_on_nonzero_exit: own.unwrap_or(bench.settings.fail_on_nonzero_exit),
-                        ..declared(tool.as_str().to_owned(), claim, Some(overlay.sha256()))
-                    });
-                }
-            }
-            let manifest = self.inspection.fumehood.accepted();
-            let scripts = manifest.map(fumehood_core::manifest::FumehoodManifest::scripts);
-            let claim = scripts.unwrap_or_default().iter().find(|claim| is_meant(claim, &request.script));
-            if let Some(claim) = claim {
-                let tool = tool_name(&self.name, claim.name());
-                let tool =
-                    tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
-                return Ok(Chosen {
-                    fail_on_nonzero_exit: bench.settings.fail_on_nonzero_exit,
-                    ..declared(tool.as_str().to_owned(), claim, None)
-                });
-            }
-        }
-        let mut chosen = self.undeclared(request).map_err(|fault| match (overlay, confirmed) {
-            (Some(_), None) => Fault {
-                advice: "your overlay for this skill was confirmed for another revision; look at the difference and confirm it again with `fumehood adopt`".to_owned(),
-                ..fault
-            },
-            _ => fault,
-        })?;
-        chosen.fail_on_nonzero_exit = bench.settings.fail_on_nonzero_exit;
-        Ok(chosen)
-    }
-
-    fn undeclared(&self, request: &RunRequest) -> Result<Chosen, Fault> {
-        let missing = || self.no_such_script(&request.script);
-        let path = RelPath::parse(&request.script).map_err(|error| {
-            Fault::of(&error, "name a declared script, or a file by its path in the skill")
-        })?;
-        let file = self.snapshot.get(&path).ok_or_else(missing)?;
-        if !request.params.is_empty() {
-            let message = "nobody declared what this script takes, so --param cannot be checked";
-            return Err(Fault::new(
-                Code::ArgumentInvalid,
-                message,
-                "pass its arguments as they are behind `--`, or declare them with `fumehood adopt`",
-            ));
-        }
-        let head = &file.bytes()[..file.bytes().len().min(script::SHEBANG_BYTES_MAX)];
-        let suggested = script::suggest(&path, head).and_then(|hint| hint.interpreter);
-        let interpreter = request.interpreter.as_deref().or(suggested).and_then(InterpreterKey::parse);
-        let interpreter = interpreter.ok_or_else(|| {
-            let message = format!("nothing says what runs {}", Shown::inline(path.as_str()));
-            Fault::new(
-                Code::InterpreterUnknown,
-                message,
-                "name an interpreter with --interpreter; `fumehood interpreters` lists them",
-            )
-        })?;
-        Ok(Chosen {
-            source: Source::Undeclared { path, interpreter },
-            tool: UNDECLARED.to_owned(),
-            description: String::from("A script that nobody declared."),
-            overlay: None,
-            fail_on_nonzero_exit: true,
-        })
-    }
-
-    fn no_such_script(&self, name: &str) -> Fault {
-        let declared =
-            self.inspection.fumehood.accepted().map(|manifest| manifest.scripts()).unwrap_or_default();
-        let declared = declared.iter().map(|claim| claim.name().as_str().to_owned());
-        let undeclared = self.inspection.undeclared_scripts(&self.snapshot);
-        let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());
-        let all: Vec<String> = declared.chain(undeclared).take(SCRIPTS_NAMED_MAX).collect();
-        let message = format!("the skill has no script or file called \"{}\"", Shown::inline(name));
-        let advice = match all.as_slice() {
-            [] => "it carries nothing that looks like a script; see `fumehood show`".to_owned(),
-            all => format!("it has {}", Shown::inline(&all.join(", ")).at_most(1024)),
-        };
-        Fault::new(Code::FileNotFound, message, advice)
-    }
-}
-
-fn is_meant(claim: &ScriptClaim, named: &str) -> bool {
-    claim.name().as_str() == named || claim.path().as_str() == named
-}
-
-fn declared(tool: String, claim: &ScriptClaim, overlay: Option<Sha256>) -> Chosen {
-    Chosen {
-        source: Source::Declared(claim.clone()),
-        tool,
-        description: claim.description().to_owned(),
-        overlay,
-        fail_on_nonzero_exit: true,
-    }
-}
-
-fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fault> {
-    let timeout = bench.settings.envelope.timeout_max();
+fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSpec, Fault> {
+    let timeout = settings.envelope.timeout_max();
     let input: Json = match &chosen.source {
         Source::Declared(claim) => script_schema(claim.params(), timeout),
         Source::Undeclared { .. } => exact_schema(timeout),
@@ -348,11 +247,11 @@ fn spec(skill: &Captured, chosen: &Chosen, bench: &Bench) -> Result<ToolSpec, Fa
 fn approver(
     request: &RunRequest,
     skill: &Captured,
-    bench: &Bench,
+    settings: &Settings,
     person: Option<Arc<dyn Person>>,
 ) -> Result<(Option<Arc<dyn Person>>, Surface), Fault> {
     let Some(approved) = &request.approve else { return Ok((person, Surface::Terminal)) };
-    if !bench.settings.approve_by_revision_flag {
+    if !settings.approve_by_revision_flag {
         let message = "--approve is not allowed here";
         return Err(Fault::new(
             Code::ApproveFlagOff,
@@ -361,7 +260,7 @@ fn approver(
         ));
     }
     let revision = skill.snapshot.revision();
-    if *approved != revision.to_string() {
+    if approved.strip_prefix("sha256:").unwrap_or(approved) != revision.sha256().to_string() {
         let message = "the revision that --approve names is not the skill's";
         return Err(Fault::new(
             Code::ApproveMismatch,
@@ -378,14 +277,11 @@ struct Flag {
 }
 
 impl Person for Flag {
-    fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Answer {
+    fn ask(&self, question: &Question, _: &dyn Fn() -> Option<Over>) -> Answer {
         if question.skill.revision == self.revision.to_string() { Answer::Once } else { Answer::No }
     }
 }
 
 /// The label of a skill that the person named by its path.
 const GIVEN: &str = "path";
-/// The tool under which a script runs that nobody declared.
-const UNDECLARED: &str = "run_undeclared_script";
-const SCRIPTS_NAMED_MAX: usize = 32;
 const REPORT: &str = "this is a bug; please report it";

@@ -188,12 +188,19 @@ fn format(file: &str, skill: Option<&SkillText>) -> FormatSupport {
 
 fn execution(inspection: &Inspection) -> ExecutionSupport {
     let reason = |(code, message): (Code, &str)| Reason { code: code.as_str(), message: message.to_owned() };
+    let bars = inspection.execution_bars();
     ExecutionSupport {
         available: false,
-        reasons: inspection.execution_bars().into_iter().map(reason).collect(),
+        scripts_available: bars.iter().all(|(code, _)| only_checked(*code)),
+        reasons: bars.into_iter().map(reason).collect(),
         execution_json: inspection.execution.as_str(),
         fumehood_json: inspection.fumehood.as_str(),
     }
+}
+
+/// Whether something that keeps the checked tool from running leaves scripts alone.
+fn only_checked(bar: Code) -> bool {
+    matches!(bar, Code::ExecutionUnavailable | Code::NotConformant)
 }
 
 fn files(inspection: &Inspection, snapshot: Option<&Snapshot>) -> Vec<FileOut> {

@@ -29,6 +29,8 @@ pub struct Question {
     pub arguments: String,
     /// The argument vector, program first.
     pub argv: Vec<String>,
+    /// What the host noticed about single arguments.
+    pub argument_notes: Vec<ArgumentNote>,
     /// The current folder, as the program sees it.
     pub directory: String,
     /// The interpreter.
@@ -107,6 +109,18 @@ pub struct InterpreterAsked {
     pub version: Option<String>,
     /// Its digest.
     pub sha256: String,
+}
+
+/// An argument of a script that nobody declared, which is passed as it stands: a relative path counts from the skill's folder,
+/// where there is no such file, and there is one of this name where the person is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArgumentNote {
+    /// The argument.
+    pub argument: String,
+    /// The file that may be meant: its absolute path.
+    pub file: String,
+    /// Whether the script may read that file.
+    pub granted: bool,
 }
 
 /// A variable of the environment.

@@ -11,6 +11,7 @@
 mod artifact;
 mod bugs;
 mod cli;
+mod compat;
 mod doctor;
 mod envelope;
 mod hostile;
@@ -21,6 +22,7 @@ mod killed;
 mod loader_table;
 mod record;
 mod recorded;
+mod run;
 mod schemas;
 mod trust;
 

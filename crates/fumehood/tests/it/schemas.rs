@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 21] = [
+const SHAPES: [&str; 23] = [
     "list",
     "check",
     "show",
@@ -15,6 +15,8 @@ const SHAPES: [&str; 21] = [
     "trust-project",
     "doctor",
     "doctor-prove",
+    "run",
+    "question",
     "artifact-list",
     "artifact-lines",
     "artifact-grep",

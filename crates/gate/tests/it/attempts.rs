@@ -90,7 +90,7 @@ fn nothing_is_tried_again_beside_what_is_left() {
     }
 }
 
-// What a failed run wrote is kept, and the beginning of its standard error comes along for a person.
+// What a failed run wrote is kept, and both streams come along for a person.
 #[test]
 fn what_a_failed_run_wrote_is_kept() {
     let errors = Stream { bytes: vec![b'e'; 5_000], dropped: 7 };
@@ -103,7 +103,7 @@ fn what_a_failed_run_wrote_is_kept() {
     });
     let error = world.call().unwrap_err();
     let ran = error.ran.unwrap();
-    assert_eq!((ran.errors.0.len(), ran.exit), (4_096, Some(Exit::Code(3))));
+    assert_eq!((ran.errors.0.len(), ran.errors_dropped, ran.exit), (5_000, 7, Some(Exit::Code(3))));
     assert!(ran.artifact.is_some() && ran.errors_artifact.is_some());
     let kept = world.stage.kept.lock().unwrap().clone();
     assert_eq!(kept, [SECRET.as_bytes().to_vec(), vec![b'e'; 5_000]]);
@@ -155,4 +155,47 @@ fn a_tool_that_is_over_is_not_busy() {
     assert_eq!(world.gate.live(&name), Some(0));
     assert_eq!(world.gate.withdraw(&name), Some(0));
     assert_eq!(world.gate.live(&name), None);
+}
+
+// XSF-24: a fallback that panics stands in for nothing.
+#[test]
+fn a_fallback_that_panics_is_none() {
+    let world = World::new(&Tool { has_fallback: true, ..Tool::new(Approval::Auto) });
+    world.stage.fallback_panics.store(true, std::sync::atomic::Ordering::Release);
+    let world = world.with_steps(&[Step { outcome: Outcome::Fails, then: None }]);
+    assert_eq!(world.call().unwrap_err().code(), Code::ToolFailed);
+    assert_eq!(world.told(), ["tool.called 1", "tool.failed 1 E_SKILL_TOOL_FAILED receipt"]);
+}
+
+// The person's files are changed behind a kept result and before the record is closed; what fails there is no success, is
+// not tried again, and has no fallback.
+#[test]
+fn changes_that_fail_are_the_hosts_failure() {
+    for (fault, code) in [
+        (None, None),
+        (Some(Fault::Outage), Some(Code::WorkspaceFailed)),
+        (Some(Fault::Panic), Some(Code::Internal)),
+    ] {
+        let world = World::new(&Tool { retries: 2, has_fallback: true, ..Tool::new(Approval::Auto) });
+        *world.stage.apply_fails.lock().unwrap() = fault;
+        let result = world.call();
+        assert_eq!(result.as_ref().map(|done| done.applied.len()).ok(), code.is_none().then_some(1));
+        assert_eq!(
+            result.err().map(|error| (error.code(), error.failure)),
+            code.map(|code| (code, Failure::Host))
+        );
+        let log = world.stage.log.lock().unwrap().clone();
+        assert_eq!(log, ["receipt.open", "entered", "applied", "receipt.closed"]);
+    }
+}
+
+// No receipt, no success; and whoever called learns that files were changed all the same.
+#[test]
+fn changes_without_a_record_are_said() {
+    let world = World::new(&Tool::new(Approval::Auto));
+    *world.stage.journal_fails_at.lock().unwrap() = Some((1, Fault::Outage));
+    let error = world.call().unwrap_err();
+    assert_eq!((error.code(), error.failure), (Code::StateUnavailable, Failure::Host));
+    assert!(error.to_string().contains("files were changed"));
+    assert_eq!(world.told(), ["tool.called 1", "tool.failed 1 E_STATE_UNAVAILABLE receipt"]);
 }

@@ -13,5 +13,6 @@ mod enumeration;
 mod faults;
 mod listeners;
 mod model;
+mod spans;
 mod stale;
 mod world;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fumehood_core::code::Code;
 use fumehood_core::consent::{Decision, State, Surface};
-use fumehood_core::receipt::Applied;
+use fumehood_core::receipt::{Applied, Change};
 use fumehood_core::tool::{Approval, Effect, Failure, Origin, Tier, ToolDefinition};
 use fumehood_core::{
     AgentLabel, ArtifactId, Call, Event, Json, Now, ProposalId, RawCall, RunId, Sha256, SkillName, ToolName,
@@ -117,6 +117,8 @@ pub(crate) struct Stage {
     pub(crate) spool_fails_at: Mutex<Option<(usize, SpoolStage, Fault)>>,
     pub(crate) steps: Mutex<VecDeque<Step>>,
     pub(crate) walls: Mutex<Vec<Duration>>,
+    pub(crate) apply_fails: Mutex<Option<Fault>>,
+    pub(crate) fallback_panics: AtomicBool,
     pub(crate) meanwhile: Mutex<Vec<Happening>>,
     pub(crate) answer: Mutex<Answer>,
     /// What is done in place of all that, if somebody is asked.
@@ -196,7 +198,14 @@ impl Tool {
         } else {
             Offer::new(self.spec(), planner).unwrap()
         };
-        if self.has_fallback { offer.with_fallback(|_| b"stand-in".to_vec()).unwrap() } else { offer }
+        let stage = Arc::clone(stage);
+        let fallback = move |_| {
+            if stage.fallback_panics.load(Ordering::Acquire) {
+                resume_unwind(Box::new(SECRET));
+            }
+            b"stand-in".to_vec()
+        };
+        if self.has_fallback { offer.with_fallback(fallback).unwrap() } else { offer }
     }
 }
 
@@ -223,6 +232,8 @@ impl World {
             spool_fails_at: Mutex::default(),
             steps: Mutex::default(),
             walls: Mutex::default(),
+            apply_fails: Mutex::default(),
+            fallback_panics: AtomicBool::new(false),
             meanwhile: Mutex::default(),
             answer: Mutex::new(Answer::Yes),
             on_show: Mutex::default(),
@@ -550,7 +561,19 @@ impl Runner for Runs {
 
     fn apply(&mut self, _: Accepted<'_>) -> Result<Vec<Applied>, RunError> {
         self.stage.log.lock().unwrap().push("applied".to_owned());
-        Ok(Vec::new())
+        let fails = *self.stage.apply_fails.lock().unwrap();
+        match fails {
+            None => Ok(vec![Applied {
+                path: "/home/a/file".to_owned(),
+                change: Change::Created,
+                bytes: 0,
+                sha256: None,
+            }]),
+            Some(Fault::Outage) => {
+                Err(RunError::new(Failure::Host, Code::WorkspaceFailed, "it changed meanwhile"))
+            }
+            Some(Fault::Panic) => resume_unwind(Box::new(SECRET)),
+        }
     }
 }
 

@@ -191,12 +191,14 @@ fn showable(path: &Path) -> Result<(), RunError> {
 
 /// A path that the person typed: the message may show it to them.
 fn refused(error: &GrantError, path: &str) -> RunError {
-    RunError::new(Failure::Path, error.code(), format!("{} {error}", Shown::inline(path)))
+    // A typed `.` is no part of the way to anything.
+    let path = path.strip_suffix("/.").filter(|folder| !folder.is_empty()).unwrap_or(path);
+    RunError::new(Failure::Path, error.code(), format!("{}: {error}", Shown::inline(path)))
 }
 
 /// A path in an argument: the message holds no value of an argument.
 fn refused_argument(error: &GrantError, param: &ParamName) -> RunError {
-    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param} {error}"))
+    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param}: {error}"))
 }
 
 /// The script's own, in the sandbox; single files may be shown in it.

@@ -74,7 +74,7 @@ pub(super) fn recover(disk: Disk<'_>, records: &Arc<Records>) -> Result<Vec<Reco
     let mut all = Vec::new();
     for record in records.take_all()? {
         match outcome(disk, &record) {
-            // It had not even said what it was about to do.
+            // It had not even said what it was about to do, or all of it is done and known.
             Ok(None) => record.close(disk)?,
             // One that cannot be helped is in nobody else's way.
             Err(errno) => {
@@ -90,6 +90,7 @@ pub(super) fn recover(disk: Disk<'_>, records: &Arc<Records>) -> Result<Vec<Reco
 fn outcome(disk: Disk<'_>, record: &Record) -> Result<Option<Outcome>, Errno> {
     let [intent, plan, ended] = [INTENT, PLAN, OUTCOME].map(|name| record.read(name));
     let (intent, plan, ended) = (intent?, plan?, ended?);
+    let is_acknowledged = record.read(ACKNOWLEDGED)?.is_some();
     let is_planned = plan.is_some();
     let Some(text) = plan.or(intent) else { return Ok(None) };
     let mut plan = match record::read(&text) {
@@ -125,6 +126,9 @@ fn outcome(disk: Disk<'_>, record: &Record) -> Result<Option<Outcome>, Errno> {
     Ok(Some(match ended {
         Some(Ended::Applied) => {
             moves.remove_originals()?;
+            if is_acknowledged {
+                return Ok(None);
+            }
             Outcome::Applied(plan.applied())
         }
         Some(Ended::Undone(left)) => {
@@ -187,5 +191,7 @@ pub(super) const INTENT: &str = "intent";
 pub(super) const PLAN: &str = "plan";
 /// Says what became of it. From then on it is never undone.
 pub(super) const OUTCOME: &str = "outcome";
+/// Says that what became of it is known, and only originals are left to remove.
+pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 pub(super) const APPLIED: &str = "applied\n";
 const UNDONE: &str = "undone\n";

@@ -4,12 +4,17 @@ use std::fmt::{Display, Write as _};
 
 use fumehood_core::Shown;
 
-use super::plural;
 use super::when::when;
+use super::{plural, quoted};
 use crate::cli::output::{BOLD, RESET, WARNING};
-use crate::report::{FileAsked, History, Question};
+use crate::report::{ArgumentNote, FileAsked, History, Question};
 
-/// The question, its last line waiting for the answer.
+/// The last line, waiting for the answer.
+pub(in crate::cli) fn prompt() -> String {
+    format!("{BOLD}Run it once? [y/N]{RESET} ")
+}
+
+/// The question, without its last line.
 pub(in crate::cli) fn question(question: &Question) -> String {
     let mut text = String::new();
     let out = &mut text;
@@ -22,7 +27,6 @@ pub(in crate::cli) fn question(question: &Question) -> String {
     line(out, "asked because", &question.why);
     line(out, "request", format_args!("{}, open for 5 minutes, good once", question.id));
     let _ = writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network.");
-    let _ = write!(out, "{BOLD}Run it once? [y/N]{RESET} ");
     text
 }
 
@@ -34,7 +38,7 @@ fn about(out: &mut String, question: &Question) {
     if let Some(overlay) = &skill.overlay {
         line(out, "overlay", format_args!("yours, sha256 {overlay}"));
     }
-    if !question.description.is_empty() {
+    if question.declared && !question.description.is_empty() {
         line(out, "its author says", whole(&question.description));
     }
     line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
@@ -46,6 +50,9 @@ fn about(out: &mut String, question: &Question) {
     } else {
         line(out, "arguments", "nobody declared what this script takes; they are passed as they stand");
     }
+    for note in &question.argument_notes {
+        noted(out, note);
+    }
     line(out, "in the folder", whole(&question.directory));
     let interpreter = &question.interpreter;
     let version = interpreter.version.as_deref().unwrap_or("version unknown");
@@ -55,6 +62,16 @@ fn about(out: &mut String, question: &Question) {
     let environment: Vec<String> =
         environment.map(|variable| format!("{}={}", variable.name, quoted(&variable.value))).collect();
     line(out, "environment", environment.join(" "));
+}
+
+/// A path that the script takes otherwise than it was meant, most likely.
+fn noted(out: &mut String, note: &ArgumentNote) {
+    let (argument, file) = (quoted(&note.argument), quoted(&note.file));
+    let rest = if note.granted { String::new() } else { format!(" and add --read {file}") };
+    let text = format_args!(
+        "{WARNING}note{RESET}: {argument}: the script looks for it in the skill's folder; if {file} is meant, write that{rest}"
+    );
+    line(out, "", text);
 }
 
 /// What of the person's it may touch, changes last and marked.
@@ -137,13 +154,4 @@ fn line(out: &mut String, label: &str, value: impl Display) {
 /// All of a text that somebody else wrote, on one line.
 fn whole(text: &str) -> Shown<'_> {
     Shown::inline(text).at_most(usize::MAX)
-}
-
-/// An argument so that its ends can be seen.
-fn quoted(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", whole(argument).to_string().replace('\'', "'\\''"))
 }

@@ -5,15 +5,17 @@ use std::path::Path;
 
 use fumehood_core::Shown;
 
-use super::{finding, plural, shown_path};
+use super::{finding, plural, quoted, shown_path};
 use crate::cli::output::{BOLD, DIM, RESET};
-use crate::report::{Claims, FumehoodClaim, ShowReport};
+use crate::report::{Claims, FumehoodClaim, ParamOut, Reason, ShowReport};
 
-pub(in crate::cli) fn show(text: &mut String, report: &ShowReport) {
+/// `run` is how the person would begin to run something of this skill: the command, the roots and the skill as typed.
+pub(in crate::cli) fn show(text: &mut String, report: &ShowReport, run: &str) {
     heading(text, report);
     claims(text, &report.claims);
+    let run = Some(run).filter(|_| report.execution.scripts_available);
     if let Some(fumehood) = &report.claims.fumehood {
-        declared(text, fumehood);
+        declared(text, fumehood, run);
     }
     if !report.undeclared_scripts.is_empty() {
         let _ = writeln!(text, "\n{BOLD}Undeclared scripts{RESET}");
@@ -28,6 +30,9 @@ pub(in crate::cli) fn show(text: &mut String, report: &ShowReport) {
                 [] => writeln!(text),
                 notes => writeln!(text, "  {DIM}{}{RESET}", Shown::inline(&notes.join("; "))),
             };
+        }
+        if let Some(run) = run {
+            let _ = writeln!(text, "  {DIM}{run} PATH -- ARGUMENT…{RESET}");
         }
     }
     let _ = writeln!(
@@ -72,8 +77,9 @@ fn heading(text: &mut String, report: &ShowReport) {
     };
     let _ = writeln!(text, "\n  verdict      {verdict}");
     let _ = writeln!(text, "  revision     {}", report.revision.as_deref().unwrap_or("none"));
-    let reasons: Vec<_> = report.execution.reasons.iter().map(|reason| reason.message.as_str()).collect();
-    let _ = writeln!(text, "  execution    not available: {}", reasons.join("; "));
+    if let Some(why) = cannot_run(report) {
+        let _ = writeln!(text, "  scripts      cannot run: {why}");
+    }
     if let Some(source) = &report.source {
         let _ = writeln!(text, "  source       {}", Shown::inline(source));
     }
@@ -98,11 +104,11 @@ fn claims(text: &mut String, claims: &Claims) {
         Some(tools) => line("asks for", &tools.join(" ")),
     }
     if let Some(execution) = &claims.execution {
-        line("checked tool", &execution.entrypoint);
+        line("checked tool", &format!("{}, which needs a later version of fumehood", execution.entrypoint));
     }
 }
 
-fn declared(text: &mut String, claim: &FumehoodClaim) {
+fn declared(text: &mut String, claim: &FumehoodClaim, run: Option<&str>) {
     let _ = writeln!(text, "\n{BOLD}Declared{RESET}");
     for script in &claim.scripts {
         let params: Vec<_> =
@@ -115,11 +121,41 @@ fn declared(text: &mut String, claim: &FumehoodClaim) {
             Shown::inline(&script.interpreter),
             Shown::inline(&script.path)
         );
+        if let Some(run) = run {
+            let (name, params) = (quoted(&script.name), params_to_type(&script.params));
+            let _ = writeln!(text, "    {DIM}{run} {name}{params}{RESET}");
+        }
     }
     for tool in &claim.isolated_tools {
         let _ =
             writeln!(text, "  isolated tool {}  {}", Shown::inline(&tool.name), Shown::inline(&tool.source));
     }
+}
+
+/// Why no script of it can run, if that is so.
+fn cannot_run(report: &ShowReport) -> Option<String> {
+    let is_about_scripts = |reason: &&Reason| {
+        reason.code != "E_EXECUTION_UNAVAILABLE" && reason.code != "E_SKILL_NOT_CONFORMANT"
+    };
+    let reasons = report.execution.reasons.iter().filter(is_about_scripts);
+    let reasons: Vec<_> = reasons.map(|reason| reason.message.as_str()).collect();
+    (!report.execution.scripts_available).then(|| reasons.join("; "))
+}
+
+/// The parameters as options, those that may be left out in brackets.
+fn params_to_type(params: &[ParamOut]) -> String {
+    let mut typed = String::new();
+    for param in params {
+        let value = match param.kind {
+            "path" => "PATH",
+            "integer" | "number" => "NUMBER",
+            "boolean" => "true",
+            _ => "TEXT",
+        };
+        let option = format!("--param {}={value}", Shown::inline(&param.name));
+        let _ = if param.required { write!(typed, " {option}") } else { write!(typed, " [{option}]") };
+    }
+    typed
 }
 
 const FILES_SHOWN: usize = 100;

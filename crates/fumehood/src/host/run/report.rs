@@ -68,7 +68,13 @@ fn completed_report(blank: RunReport, completed: Completed) -> RunReport {
     }
 }
 
-fn failed_report(blank: RunReport, ran: Ran, fault: Fault) -> RunReport {
+fn failed_report(blank: RunReport, ran: Ran, mut fault: Fault) -> RunReport {
+    // Its words choose between two sentences of ours, and no more.
+    if fault.code == Code::ScriptFailed
+        && READ_ONLY.iter().any(|word| holds(&ran.errors.0, word) || holds(&ran.output.0, word))
+    {
+        WRITES_ELSEWHERE.clone_into(&mut fault.advice);
+    }
     RunReport {
         failure: Some(fault),
         receipt: ran.receipt.to_string(),
@@ -120,6 +126,16 @@ fn fault(error: &GateError) -> Fault {
             "if you updated it, accept the new one with `fumehood interpreters repin`"
         }
         (Code::SchemaMismatch | Code::ArgumentInvalid, _) => "`fumehood show` lists what the script takes",
+        (Code::InterpreterUnknown, _) => {
+            "`fumehood interpreters` lists what there is; --interpreter names another, and [interpreters] in fumehood.toml adds one"
+        }
+        (Code::PlaceForbidden, _) => {
+            "grant another folder, or single files with --read; what fumehood or its skills are made of is never granted"
+        }
+        (Code::FileNotFound | Code::FolderNotFound, _) => {
+            "relative paths count from the current folder, in arguments from the workspace; a folder must be there before the run"
+        }
+        (Code::WorkspaceRefused, _) => "the script ran, and nothing that it wrote was put in place",
         (_, Class::Cancelled) => "nothing of it is left, and no file was changed",
         (_, Class::Invalid | Class::Missing) => "check the command",
         (_, Class::Conflict) => "look at what changed, and ask again",
@@ -128,3 +144,11 @@ fn fault(error: &GateError) -> Fault {
     };
     Fault::of(error, advice)
 }
+
+fn holds(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|window| window == word.as_bytes())
+}
+
+/// How programs say that they wrote where nothing can be written.
+const READ_ONLY: [&str; 2] = ["Read-only file system", "EROFS: "];
+const WRITES_ELSEWHERE: &str = "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw";

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 use fumehood_core::{Json, Sha256};
 use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
-use fumehood_sandbox::Sandbox;
 use fumehood_store::{
     Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins, Recovered,
     Settings, Snapshot, Source, SourceKind, Staging, Transactions,
@@ -24,7 +23,6 @@ use crate::report::History;
 
 /// A host that is ready to run something.
 pub(super) struct Bench {
-    pub(super) settings: Settings,
     pub(super) workshop: Arc<Workshop>,
     journal: Arc<Journal>,
     artifacts: Artifacts,
@@ -32,25 +30,22 @@ pub(super) struct Bench {
 
 impl Host {
     /// Opens the state, sweeps what a crash left, and starts the sandbox.
-    pub(super) fn bench(&self) -> Result<Bench, Fault> {
-        let home = self.home()?;
-        let settings = self.settings(&home)?;
-        let journal = Journal::open(&home).map_err(|error| Fault::of(&error, MEND))?;
-        let artifacts = Artifacts::open(&home, settings.artifact_store_bytes_max);
+    pub(super) fn bench(&self, home: &Home, settings: Settings, skill: &Captured) -> Result<Bench, Fault> {
+        let journal = Journal::open(home).map_err(|error| Fault::of(&error, MEND))?;
+        let artifacts = Artifacts::open(home, settings.artifact_store_bytes_max);
         let artifacts = artifacts.map_err(|error| Fault::of(&error, MEND))?;
-        let staging = Staging::open(&home).map_err(|error| Fault::of(&error, MEND))?;
-        let transactions = Transactions::open(&home).map_err(|error| Fault::of(&error, MEND))?;
+        let staging = Staging::open(home).map_err(|error| Fault::of(&error, MEND))?;
+        let transactions = Transactions::open(home).map_err(|error| Fault::of(&error, MEND))?;
         let journal = Arc::new(journal);
         recover(&transactions, &journal)?;
-        let sandbox = Sandbox::start().map_err(|error| {
+        let sandbox = self.sandbox().map_err(|error| {
             let refusal = refusal(&error);
             let message = format!("nothing runs without a sandbox, and there is none: {}", refusal.message);
             Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
         })?;
         let sandbox = Arc::new(sandbox);
-        let interpreters = HostInterpreters::new(settings.clone(), Pins::open(&home), Arc::clone(&sandbox));
+
         let workshop = Workshop {
-            sandbox,
             staging,
             transactions,
             envelope: settings.envelope.clone(),
@@ -58,24 +53,29 @@ impl Host {
                 let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
                 settings.environment.iter().map(variable).collect()
             },
-            forbidden: self.forbidden(&home, &settings),
-            interpreters: Box::new(interpreters),
+            forbidden: self.forbidden(home, &settings, skill),
             unlocked: settings.unlocked.iter().cloned().collect(),
+            interpreters: Box::new(HostInterpreters::new(settings, Pins::open(home), Arc::clone(&sandbox))),
+            sandbox,
             changes: ChangeLimits::default(),
         };
-        Ok(Bench { settings, workshop: Arc::new(workshop), journal, artifacts })
+        Ok(Bench { workshop: Arc::new(workshop), journal, artifacts })
     }
 
     /// Places that no script is given: what would let it change who it is or what it may do.
-    fn forbidden(&self, home: &Home, settings: &Settings) -> Forbidden {
+    fn forbidden(&self, home: &Home, settings: &Settings, skill: &Captured) -> Forbidden {
         let mut forbidden = Forbidden::of(home);
         if let Some(person) = &self.surroundings.home {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
         }
         let sources = Source::conventional(settings, &self.surroundings, |_| true);
-        let on_disk = |source: &&Source| !matches!(source.kind, SourceKind::Memory(_));
-        for source in self.sources.iter().chain(&sources).filter(on_disk) {
-            forbidden = forbidden.with(ForbiddenKind::Source, &source.path);
+        // A source that nobody can make by way of a run keeps no project from being a workspace.
+        let counts = |source: &&Source| {
+            !matches!(source.kind, SourceKind::Memory(_)) && !source.is_out_of_reach(&settings.unlocked)
+        };
+        let sources = self.sources.iter().chain(&sources).filter(counts).map(|source| &source.path);
+        for path in sources.chain(&skill.path) {
+            forbidden = forbidden.with(ForbiddenKind::Source, path);
         }
         for interpreter in &settings.interpreters {
             forbidden =

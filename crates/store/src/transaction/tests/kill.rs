@@ -18,6 +18,21 @@ fn kill_at(at: usize) -> impl Fn(&'static str) -> Result<(), Errno> {
     }
 }
 
+/// The steps of an undisturbed application, by what each does.
+fn steps() -> Vec<&'static str> {
+    let desk = fresh();
+    let baseline = desk.baseline();
+    busy_run(desk.scratch.path());
+    let changes = desk.overlay(baseline).unwrap();
+    let steps = std::cell::RefCell::new(Vec::new());
+    let before = |what| {
+        steps.borrow_mut().push(what);
+        Ok(())
+    };
+    drop(desk.transactions().apply_watched(&changes, receipt(1), &|| false, &before).unwrap());
+    steps.into_inner()
+}
+
 /// What a child does; an ordinary run of the tests gives it nothing to do.
 #[test]
 fn job() {
@@ -117,10 +132,11 @@ fn killed_at_200_random_points_and_again_while_recovering() {
         random ^= random << 17;
         usize::try_from(random % bound).unwrap()
     };
-    for _ in 0..100 {
+    let steps = steps().len() as u64;
+    for _ in 0..120 {
         let desk = fresh();
-        let at = below(130);
-        is_killed(&desk, "apply", at);
+        let at = below(steps);
+        assert!(is_killed(&desk, "apply", at));
         is_killed(&desk, "recover", below(45));
         if at % 4 == 0 {
             is_killed(&desk, "recover", below(20));
@@ -131,11 +147,18 @@ fn killed_at_200_random_points_and_again_while_recovering() {
 
 #[test]
 fn killed_at_every_step_of_recovering_it_is_recovered_the_next_time() {
-    // In the middle of the moves, after the last one, and after the decision.
-    for killed_at in [80, 100, 118] {
+    let steps = steps();
+    let is_move = |what: &&str| matches!(*what, "move" | "exchange");
+    let first = steps.iter().position(is_move).unwrap();
+    let last = steps.iter().rposition(is_move).unwrap();
+    let decided = steps.iter().rposition(|what| *what == "publish the record").unwrap() + 1;
+    // While copying, within the moves, behind them, and before and after the decision.
+    for killed_at in
+        [first - 12, first + 2, usize::midpoint(first, last), last + 1, decided - 1, decided, decided + 3]
+    {
         for at in 0.. {
             let desk = fresh();
-            is_killed(&desk, "apply", killed_at);
+            assert!(is_killed(&desk, "apply", killed_at));
             let killed = is_killed(&desk, "recover", at);
             recovered(&desk, at);
             if !killed {

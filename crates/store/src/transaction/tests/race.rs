@@ -102,6 +102,51 @@ fn a_folder_that_becomes_a_link_leads_nowhere() {
 }
 
 #[test]
+fn a_folder_that_is_moved_away_in_the_last_moment_keeps_its_files() {
+    // Each is the very call: the folder was looked at and is held open.
+    for (last, change) in [("exchange", "a"), ("move", "new"), ("move", "gone")] {
+        let desk = Desk::in_memory();
+        for file in ["a", "gone"] {
+            desk.file(&format!("ws/sub/{file}"), "1");
+        }
+        let baseline = desk.baseline();
+        if change == "gone" {
+            desk.whiteout("changes/sub/gone");
+        } else {
+            desk.file(&format!("changes/sub/{change}"), "2");
+        }
+        let changes = desk.overlay(baseline).unwrap();
+        let is_moved = Cell::new(false);
+        let before = |what: &str| {
+            if what == last && !is_moved.replace(true) {
+                fs::rename(desk.scratch.at("ws/sub"), desk.scratch.at("outside/sub")).unwrap();
+            }
+            Ok(())
+        };
+        let error = desk.transactions().apply_watched(&changes, receipt(1), &|| false, &before).unwrap_err();
+        let TransactionError::Conflict { left, .. } = &error else { panic!("{error}") };
+        assert_eq!((left.as_slice(), is_moved.get()), (&[][..], true));
+        assert_eq!(tree(&desk.scratch.at("outside/sub")), files(&[("a", "1"), ("gone", "1")]), "{change}");
+        assert_eq!(desk.ws(), Tree::new());
+        desk.no_trace();
+    }
+}
+
+#[test]
+fn another_folder_of_the_same_name_is_not_the_one() {
+    let desk = Desk::new();
+    desk.file("ws/sub/a", "1");
+    let baseline = desk.baseline();
+    desk.file("changes/sub/new", "2");
+    let changes = desk.overlay(baseline).unwrap();
+    fs::rename(desk.scratch.at("ws/sub"), desk.scratch.at("ws/other")).unwrap();
+    desk.file("ws/sub/b", "1");
+    assert_eq!(desk.apply(&changes).unwrap_err().code(), Code::WorkspaceConflict);
+    assert_eq!(desk.ws(), files(&[("other/a", "1"), ("sub/b", "1")]));
+    desk.no_trace();
+}
+
+#[test]
 fn a_file_that_somebody_saves_meanwhile_is_theirs() {
     let save = |desk: &Desk| {
         fs::write(desk.scratch.at("mine"), "mine").unwrap();

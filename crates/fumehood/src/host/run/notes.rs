@@ -1,0 +1,71 @@
+//! Arguments of a script that nobody declared are passed as they stand, and a path among them is easily meant otherwise
+//! than the script takes it.
+
+use std::path::Path;
+
+use fumehood_core::RelPath;
+use fumehood_gate::Command;
+use fumehood_runners::script::Source;
+use fumehood_store::Snapshot;
+
+use super::RunRequest;
+use crate::host::person::Notes;
+use crate::report::ArgumentNote;
+
+/// The notes on a call, made when somebody is asked. `base` is where the person is.
+pub(super) fn of(request: &RunRequest, source: &Source, snapshot: &Snapshot, base: &Path) -> Notes {
+    let argv = match source {
+        Source::Undeclared { .. } => request.argv.clone().unwrap_or_default(),
+        // A path of a declared script is resolved by its type.
+        Source::Declared(_) => Vec::new(),
+    };
+    let (snapshot, base) = (snapshot.clone(), base.to_owned());
+    Box::new(move |command| {
+        argv.iter().filter_map(|argument| note(argument, &snapshot, &base, command)).collect()
+    })
+}
+
+fn note(argument: &str, snapshot: &Snapshot, base: &Path, command: &Command) -> Option<ArgumentNote> {
+    let path = path_in(argument)?;
+    let is_skills = RelPath::parse(path).is_ok_and(|path| snapshot.get(&path).is_some());
+    let file = base.join(path);
+    if is_skills || !file.is_file() {
+        return None;
+    }
+    let file = file.canonicalize().ok()?;
+    let granted =
+        command.files.iter().any(|granted| file.starts_with(&granted.host) && granted.host == granted.inside);
+    Some(ArgumentNote { argument: argument.to_owned(), file: file.to_str()?.to_owned(), granted })
+}
+
+/// What of an argument could be a relative path: all of it, or what follows the `=` of a flag.
+fn path_in(argument: &str) -> Option<&str> {
+    let path = match argument.strip_prefix('-') {
+        Some(flag) => flag.split_once('=')?.1,
+        None => argument,
+    };
+    let path = path.strip_prefix("./").unwrap_or(path);
+    (!path.is_empty() && !path.starts_with('/')).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_what_counts_from_some_folder() {
+        for (argument, path) in [
+            ("a.md", Some("a.md")),
+            ("./a/b.md", Some("a/b.md")),
+            ("../a.md", Some("../a.md")),
+            ("--in=a.md", Some("a.md")),
+            ("-i", None),
+            ("--in=/a.md", None),
+            ("--in=", None),
+            ("/a.md", None),
+            ("", None),
+        ] {
+            assert_eq!(path_in(argument), path, "{argument}");
+        }
+    }
+}
