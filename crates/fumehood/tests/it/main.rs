@@ -17,6 +17,7 @@ mod doctor;
 mod envelope;
 mod hostile;
 mod hostile_folders;
+mod hostile_runs;
 mod interpreters;
 mod killed;
 mod loader_table;
