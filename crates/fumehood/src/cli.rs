@@ -182,6 +182,7 @@ fn host(limits: WalkLimits) -> Result<Host, Fault> {
         current,
         sources: Vec::new(),
         limits,
+        helper: None,
     }))
 }
 

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use fumehood_core::id::ID_BYTES;
 use fumehood_core::{ArtifactId, CallId, Code, ProposalId, ReceiptId, RunId, Shown};
+use fumehood_sandbox::{Sandbox, SandboxError};
 use fumehood_store::{
     AnyFolder, Catalog, CatalogEntry, DiskFolder, FileError, Home, LookupError, Settings, Source,
     SourceStatus, Surroundings, TrustedProjects,
@@ -54,6 +55,9 @@ pub struct HostOptions {
     pub sources: Vec<Source>,
     /// How far a search for skills goes.
     pub limits: WalkLimits,
+    /// A program that calls [`helper::dispatch`](crate::helper::dispatch) as its first line and confines in place of this one,
+    /// which then need not.
+    pub helper: Option<PathBuf>,
 }
 
 /// Reads skills and answers questions about them.
@@ -68,12 +72,14 @@ pub struct Host {
     surroundings: Surroundings,
     sources: Vec<Source>,
     limits: WalkLimits,
+    helper: Option<PathBuf>,
 }
 
 impl HostOptions {
     /// No home folder, so no settings, no state and no conventional sources of a person.
     pub fn isolated(current: PathBuf) -> Self {
-        Self { home: None, state_home: None, current, sources: Vec::new(), limits: WalkLimits::default() }
+        let limits = WalkLimits::default();
+        Self { home: None, state_home: None, current, sources: Vec::new(), limits, helper: None }
     }
 }
 
@@ -83,8 +89,9 @@ pub type Progress<'p> = &'p mut dyn FnMut(usize);
 impl Host {
     /// A host for these surroundings.
     pub fn new(options: HostOptions) -> Self {
-        let HostOptions { home, state_home, current, sources, limits } = options;
-        Self { surroundings: Surroundings { home, fumehood_home: state_home, current }, sources, limits }
+        let HostOptions { home, state_home, current, sources, limits, helper } = options;
+        let surroundings = Surroundings { home, fumehood_home: state_home, current };
+        Self { surroundings, sources, limits, helper }
     }
 
     /// Lists the skills below `roots`, or of all conventional sources if there is none.
@@ -125,6 +132,10 @@ impl Host {
         let conventional =
             Source::conventional(&settings, &self.surroundings, |project| trusted.contains(project));
         Ok(self.sources.iter().cloned().chain(conventional).collect())
+    }
+
+    fn sandbox(&self) -> Result<Sandbox, SandboxError> {
+        self.helper.as_deref().map_or_else(Sandbox::start, Sandbox::start_with)
     }
 
     fn home(&self) -> Result<Home, Fault> {

@@ -1,5 +1,8 @@
 //! Where skills come from: the roots of one person at one place, in the order that decides who comes first.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Diagnostic};
@@ -112,6 +115,28 @@ impl Source {
         matches!(self.kind, SourceKind::Project { trusted: false, .. })
     }
 
+    /// Whether there is no such folder and no run can make one in a workspace: a name on the way to it has a leading dot, and is
+    /// none of those that are `unlocked`. Nothing on the way to what is missing may be a link, which might lead elsewhere.
+    pub fn is_out_of_reach(&self, unlocked: &BTreeSet<String>) -> bool {
+        let SourceKind::Project { project, below, .. } = &self.kind else { return false };
+        let is_locked = |name: &OsStr| {
+            name.to_str().is_some_and(|name| name.starts_with('.') && !unlocked.contains(name))
+        };
+        if !below.iter().any(is_locked) {
+            return false;
+        }
+        let mut way = project.clone();
+        for name in below {
+            way.push(name);
+            match std::fs::symlink_metadata(&way) {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => return false,
+                Err(error) => return error.kind() == io::ErrorKind::NotFound,
+            }
+        }
+        false
+    }
+
     /// The name of the kind in JSON output.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
@@ -195,3 +220,40 @@ impl SourceStatus {
 }
 
 const CONVENTIONS: [(&str, &str); 2] = [("agents", ".agents/skills"), ("claude", ".claude/skills")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fumehood_testkit::Scratch;
+
+    fn source(project: &Path) -> Source {
+        let below = PathBuf::from(".claude/skills");
+        let path = project.join(&below);
+        let kind = SourceKind::Project { project: project.to_path_buf(), below, trusted: false };
+        Source { label: "project-claude".to_owned(), kind, path }
+    }
+
+    // DESIGN 5: what is no source and cannot become one by a run keeps nobody from granting the project.
+    #[test]
+    fn only_what_is_missing_behind_a_protected_name_is_out_of_reach() {
+        let none = BTreeSet::new();
+        let unlocked = BTreeSet::from([".claude".to_owned()]);
+        let scratch = Scratch::new();
+        let missing = scratch.folder("missing");
+        assert!(source(&missing).is_out_of_reach(&none));
+        assert!(!source(&missing).is_out_of_reach(&unlocked));
+        scratch.folder("half/.claude");
+        assert!(source(&scratch.at("half")).is_out_of_reach(&none));
+        scratch.folder("whole/.claude/skills");
+        assert!(!source(&scratch.at("whole")).is_out_of_reach(&none));
+        // A link whose target a run could make.
+        scratch.folder("linked");
+        scratch.link("linked/.claude", "plain");
+        assert!(!source(&scratch.at("linked")).is_out_of_reach(&none));
+        scratch.folder("inner/.claude");
+        scratch.link("inner/.claude/skills", "../plain");
+        assert!(!source(&scratch.at("inner")).is_out_of_reach(&none));
+        let user = Source { kind: SourceKind::User, ..source(&missing) };
+        assert!(!user.is_out_of_reach(&none));
+    }
+}

@@ -45,6 +45,13 @@ impl<'w> Call<'w> {
         self
     }
 
+    /// Runs in a folder that is not the world's.
+    #[must_use]
+    pub fn outside(mut self, folder: &Path) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
+    }
+
     /// Sets a variable.
     #[must_use]
     pub fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {

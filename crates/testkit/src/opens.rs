@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 
 /// Notices that one file is opened, by anybody. Looking at it without opening (`stat`, `O_PATH`) does not count.
@@ -34,7 +34,8 @@ impl Opens {
         let mut count = 0;
         loop {
             match reader.next() {
-                Ok(_) => count += 1,
+                // That the file is gone is said too.
+                Ok(event) => count += usize::from(event.events().contains(ReadFlags::OPEN)),
                 Err(Errno::AGAIN) => return count,
                 Err(error) => panic!("{error}"),
             }

@@ -38,9 +38,9 @@ def call_out(address):
     return True
 
 
-def linger():
+def linger(file):
     """Starts a process of its own session that would write a file in a while. That it starts is no harm; that it is there later would be."""
-    late = f"import time; time.sleep(2); open({sys.argv[0] + '.late'!r}, 'w').write('nosy was here')"
+    late = f"import time; time.sleep(2); open({file + '.late'!r}, 'w').write('nosy was here')"
     subprocess.Popen(
         [sys.executable, "-c", late],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -62,7 +62,7 @@ def main():
     tried("this machine's services", lambda: call_out(("127.0.0.1", arguments.port)))
     tried("the internet by address", lambda: call_out(("192.0.2.1", 443)))
     tried("the internet by name", lambda: call_out(("example.com", 443)))
-    linger()
+    linger(arguments.file)
     print("left a process behind, or so it thinks")
 
 

@@ -1,5 +1,6 @@
 //! Answers to standard output, faults to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -122,3 +123,49 @@ pub(super) const GOOD: &str = "\u{1b}[32m";
 pub(super) const BOLD: &str = "\u{1b}[1m";
 pub(super) const DIM: &str = "\u{1b}[2m";
 pub(super) const RESET: &str = "\u{1b}[0m";
+
+/// Text without its colours: `ESC [ … m`, digits and separators between. All other control is left for [`Shown`] to show, and
+/// so is an escape that the pieces left over make together.
+pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.find(COLOUR) else { return Cow::Borrowed(text) };
+    let (before, mut rest) = text.split_at(first);
+    let mut plain = String::from(before);
+    while let Some(at) = rest.find(COLOUR) {
+        plain.push_str(&rest[..at]);
+        let behind = &rest[at + COLOUR.len()..];
+        let end = behind.find(|c: char| !(c.is_ascii_digit() || c == ';' || c == ':'));
+        let after = end.and_then(|end| behind[end..].strip_prefix('m'));
+        if after.is_none() {
+            plain.push_str(COLOUR);
+        }
+        rest = after.unwrap_or(behind);
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+const COLOUR: &str = "\u{1b}[";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // EXE-57: a script's colours are no noise, and nothing else of a terminal's language goes through by way of them.
+    #[test]
+    fn colours_are_taken_out_and_everything_else_is_shown() {
+        for (text, shown) in [
+            ("plain\n", "plain\n"),
+            ("\u{1b}[0;31mred\u{1b}[0m.\n", "red.\n"),
+            ("\u{1b}[38:2::1:2:3mfine\u{1b}[m", "fine"),
+            // Moves, titles, the clipboard; one that is cut off.
+            ("a\u{1b}[2Jb\u{1b}]52;c;eA==\u{7}", "a\\u{1b}[2Jb\\u{1b}]52;c;eA==\\u{7}"),
+            ("a\u{1b}[31", "a\\u{1b}[31"),
+            ("\u{1b}", "\\u{1b}"),
+            // One that comes to be when another is taken out.
+            ("\u{1b}[\u{1b}[0m2J", "\\u{1b}[2J"),
+            ("\u{1b}\u{1b}[0m[31mx", "\\u{1b}[31mx"),
+        ] {
+            assert_eq!(Shown::block(&uncoloured(text)).to_string(), shown, "{text:?}");
+        }
+    }
+}

@@ -203,7 +203,7 @@ fn place(file: &AppliedFile) -> String {
 /// Output as a person may see it, its last line ended.
 fn visible(stream: &Written) -> String {
     let text = String::from_utf8_lossy(stream.content.bytes());
-    let mut shown = Shown::block(&text).to_string();
+    let mut shown = Shown::block(&output::uncoloured(&text)).to_string();
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
     }

@@ -20,7 +20,7 @@ impl Host {
     /// Reads the interpreters' files and runs each for its version, in the sandbox only: without one, none is run. The
     /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line.
     pub fn doctor(&self) -> DoctorReport {
-        let sandbox = Sandbox::start();
+        let sandbox = self.sandbox();
         DoctorReport {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION"),

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use fumehood_core::manifest::InterpreterKey;
 use fumehood_core::{Code, InterpreterIdentity, Shown};
-use fumehood_sandbox::Sandbox;
 use fumehood_store::{
     FoundInterpreter, InterpreterChoice, Pin, PinError, Pins, Resolution, Settings, VERSION_CHARS_MAX,
 };
@@ -74,7 +73,7 @@ impl Host {
             Resolution::First(found) => (None, found),
             Resolution::Changed(change) => (Some(PinReport::of(change.pinned)), change.found),
         };
-        let sandbox = Sandbox::start();
+        let sandbox = self.sandbox();
         // What is configured can lie where the sandbox shows only what the deployer lists, and links may not lead there.
         let program = if choice.is_configured { Path::new(&found.path) } else { &found.candidate };
         let readable = settings.envelope.parts().interpreter_read_paths.listed().unwrap_or_default();

@@ -1,7 +1,6 @@
 //! `doctor --prove`: every attack of the list, tried on this machine.
 
 use fumehood_core::Code;
-use fumehood_sandbox::Sandbox;
 use fumehood_sandbox::prove::{Proof, Verdict, attacks, prove_one};
 
 use super::Host;
@@ -48,7 +47,7 @@ impl Host {
         is_cancelled: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(ProveStep<'_>) -> Result<(), Fault>,
     ) -> Result<ProveReport, Fault> {
-        let sandbox = Sandbox::start().map_err(|error| {
+        let sandbox = self.sandbox().map_err(|error| {
             let refusal = refusal(&error);
             let message = format!(
                 "this machine cannot confine a program, so there is nothing to prove: {}",

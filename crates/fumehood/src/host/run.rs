@@ -2,6 +2,7 @@
 
 mod approver;
 mod arguments;
+mod chosen;
 mod interpreters;
 mod notes;
 mod report;
@@ -12,9 +13,8 @@ use std::sync::{Arc, OnceLock};
 
 use fumehood_core::call::{exact_schema, script_schema};
 use fumehood_core::inspect::{Inspection, inspect};
-use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
-use fumehood_core::{AgentLabel, Code, Json, RawCall, RelPath, Sha256, Shown, SkillName, ToolSpec, script};
+use fumehood_core::{AgentLabel, Code, Json, RawCall, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
 use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
@@ -24,6 +24,7 @@ use super::ports::{NoPolicy, SystemClock, SystemEntropy};
 use super::{Host, Opened, Person};
 use crate::fault::Fault;
 use crate::report::RunReport;
+use chosen::Chosen;
 use workshop::Bench;
 
 /// What somebody wants to run.
@@ -47,6 +48,8 @@ pub struct RunRequest {
     pub write: Vec<String>,
     /// A folder that it may read, and whether it may change it.
     pub workspace: Option<(PathBuf, bool)>,
+    /// Whether it starts there, and not in the skill's folder.
+    pub in_workspace: bool,
     /// Where the files go that it leaves in `/out`.
     pub out: Option<PathBuf>,
     /// Seconds after which it is killed.
@@ -74,15 +77,6 @@ pub(super) struct Captured {
     pub(super) inspection: Inspection,
 }
 
-/// Which file runs under which tool name.
-struct Chosen {
-    source: Source,
-    tool: String,
-    description: String,
-    overlay: Option<Sha256>,
-    fail_on_nonzero_exit: bool,
-}
-
 impl Host {
     /// Runs a script of a skill, once, if the person says yes.
     ///
@@ -96,7 +90,7 @@ impl Host {
     ///
     /// # Authority
     /// Starts an interpreter in the sandbox with what the request names, and changes the files that it names for that. The
-    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line.
+    /// program must call [`helper::dispatch`](crate::helper::dispatch) as its first line, or name a helper that does.
     pub fn run(
         &self,
         request: &RunRequest,
@@ -235,6 +229,7 @@ impl Host {
         Granted {
             base: current.canonicalize().unwrap_or_else(|_| current.clone()),
             workspace: request.workspace.as_ref().map(|(path, change)| (current.join(path), access(*change))),
+            in_workspace: request.in_workspace,
             read: request.read.clone(),
             write: request.write.clone(),
             out: request.out.as_ref().map(|out| current.join(out)),
@@ -243,109 +238,6 @@ impl Host {
 
     fn state_folder(&self) -> Option<String> {
         self.surroundings.fumehood_home.as_ref().map(|home| home.to_string_lossy().into_owned())
-    }
-}
-
-impl Captured {
-    /// The script that is meant: a declared one by name or by path, else a file.
-    fn choose(&self, request: &RunRequest, settings: &Settings) -> Result<Chosen, Fault> {
-        let overlay = settings.overlay(&self.source, &self.name);
-        let confirmed = overlay.filter(|overlay| overlay.is_confirmed_for(self.snapshot.revision()));
-        if request.argv.is_none() {
-            if let Some(overlay) = confirmed {
-                let found = overlay.tools().find(|(_, claim)| is_meant(claim, &request.script));
-                if let Some((tool, claim)) = found {
-                    let own = overlay.parts().fail_on_nonzero_exit;
-                    return Ok(Chosen {
-                        fail_on_nonzero_exit: own.unwrap_or(settings.fail_on_nonzero_exit),
-                        ..declared(tool.as_str().to_owned(), claim, Some(overlay.sha256()))
-                    });
-                }
-            }
-            let manifest = self.inspection.fumehood.accepted();
-            let scripts = manifest.map(FumehoodManifest::scripts);
-            let claim = scripts.unwrap_or_default().iter().find(|claim| is_meant(claim, &request.script));
-            if let Some(claim) = claim {
-                let tool = tool_name(&self.name, claim.name());
-                let tool =
-                    tool.map_err(|error| Fault::of(&error, "an overlay can give it a shorter tool_name"))?;
-                return Ok(Chosen {
-                    fail_on_nonzero_exit: settings.fail_on_nonzero_exit,
-                    ..declared(tool.as_str().to_owned(), claim, None)
-                });
-            }
-        }
-        let mut chosen = self.undeclared(request).map_err(|fault| match (overlay, confirmed) {
-            (Some(_), None) => Fault {
-                advice: "your overlay for this skill was confirmed for another revision; look at the difference and confirm it again with `fumehood adopt`".to_owned(),
-                ..fault
-            },
-            _ => fault,
-        })?;
-        chosen.fail_on_nonzero_exit = settings.fail_on_nonzero_exit;
-        Ok(chosen)
-    }
-
-    fn undeclared(&self, request: &RunRequest) -> Result<Chosen, Fault> {
-        let missing = || self.no_such_script(&request.script);
-        let path = RelPath::parse(&request.script).map_err(|error| {
-            Fault::of(&error, "name a declared script, or a file by its path in the skill")
-        })?;
-        let file = self.snapshot.get(&path).ok_or_else(missing)?;
-        if !request.params.is_empty() {
-            let message = "nobody declared what this script takes, so --param cannot be checked";
-            return Err(Fault::new(
-                Code::ArgumentInvalid,
-                message,
-                "pass its arguments as they are behind `--`, or declare them with `fumehood adopt`",
-            ));
-        }
-        let head = &file.bytes()[..file.bytes().len().min(script::SHEBANG_BYTES_MAX)];
-        let suggested = script::suggest(&path, head).and_then(|hint| hint.interpreter);
-        let interpreter = request.interpreter.as_deref().or(suggested).and_then(InterpreterKey::parse);
-        let interpreter = interpreter.ok_or_else(|| {
-            let message = format!("nothing says what runs {}", Shown::inline(path.as_str()));
-            Fault::new(
-                Code::InterpreterUnknown,
-                message,
-                "name an interpreter with --interpreter; `fumehood interpreters` lists them",
-            )
-        })?;
-        Ok(Chosen {
-            source: Source::Undeclared { path, interpreter },
-            tool: UNDECLARED.to_owned(),
-            description: String::from("A script that nobody declared."),
-            overlay: None,
-            fail_on_nonzero_exit: true,
-        })
-    }
-
-    fn no_such_script(&self, name: &str) -> Fault {
-        let declared = self.inspection.fumehood.accepted().map(FumehoodManifest::scripts).unwrap_or_default();
-        let declared = declared.iter().map(|claim| claim.name().as_str().to_owned());
-        let undeclared = self.inspection.undeclared_scripts(&self.snapshot);
-        let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());
-        let all: Vec<String> = declared.chain(undeclared).take(SCRIPTS_NAMED_MAX).collect();
-        let message = format!("the skill has no script or file called \"{}\"", Shown::inline(name));
-        let advice = match all.as_slice() {
-            [] => "it carries nothing that looks like a script; see `fumehood show`".to_owned(),
-            all => format!("it has {}", Shown::inline(&all.join(", ")).at_most(1024)),
-        };
-        Fault::new(Code::FileNotFound, message, advice)
-    }
-}
-
-fn is_meant(claim: &ScriptClaim, named: &str) -> bool {
-    claim.name().as_str() == named || claim.path().as_str() == named
-}
-
-fn declared(tool: String, claim: &ScriptClaim, overlay: Option<Sha256>) -> Chosen {
-    Chosen {
-        source: Source::Declared(claim.clone()),
-        tool,
-        description: claim.description().to_owned(),
-        overlay,
-        fail_on_nonzero_exit: true,
     }
 }
 
@@ -371,7 +263,4 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
 
 /// The label of a skill that the person named by its path.
 const GIVEN: &str = "path";
-/// The tool under which a script runs that nobody declared.
-const UNDECLARED: &str = "run_undeclared_script";
-const SCRIPTS_NAMED_MAX: usize = 32;
 const REPORT: &str = "this is a bug; please report it";

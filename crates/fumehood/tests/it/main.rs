@@ -12,14 +12,17 @@ mod adopt;
 mod artifact;
 mod bugs;
 mod cli;
+mod compat;
 mod doctor;
 mod envelope;
 mod hostile;
 mod hostile_folders;
 mod interpreters;
+mod killed;
 mod loader_table;
 mod record;
 mod recorded;
+mod run;
 mod schemas;
 mod trust;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 23] = [
+const SHAPES: [&str; 25] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -17,6 +17,8 @@ const SHAPES: [&str; 23] = [
     "trust-project",
     "doctor",
     "doctor-prove",
+    "run",
+    "question",
     "artifact-list",
     "artifact-lines",
     "artifact-grep",

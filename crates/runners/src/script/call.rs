@@ -1,18 +1,18 @@
 //! What one call names: its argument vector, and the files that it grants by naming them.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fumehood_core::call::{Argument, exact_arguments, script_arguments};
 use fumehood_core::code::Coded as _;
 use fumehood_core::manifest::{ParamName, PathAccess};
 use fumehood_core::tool::Failure;
-use fumehood_core::{Call, Shown};
+use fumehood_core::{Call, Code, Shown};
 use fumehood_gate::{FileGrant, FileUse, RunError};
 use fumehood_store::{GrantError, PathRules, ReadGrant, Workspace, WriteGrant};
 
-use super::{OUT_PLACE, Script, Source, WorkspaceAccess};
+use super::{OUT_PLACE, SKILL_PLACE, Script, Source, WorkspaceAccess};
 
 /// Everything that a call names, looked at and held open.
 pub(super) struct Named {
@@ -45,6 +45,9 @@ impl Named {
         };
         let workspace = granted.workspace.as_ref();
         let workspace = workspace.map(|(path, access)| Ok((open(path)?, *access))).transpose()?;
+        if let Some((workspace, _)) = &workspace {
+            showable_folder(workspace.path())?;
+        }
         let out = granted.out.as_ref().map(open).transpose()?;
         let rules = PathRules {
             base: workspace.as_ref().map_or(&granted.base, |(workspace, _)| workspace.path()),
@@ -68,6 +71,7 @@ impl Named {
         let vector = arguments.argv.into_iter().map(|argument| found.argument(argument, &rules));
         let vector = vector.collect::<Result<_, _>>()?;
         let wall = arguments.timeout.unwrap_or(workshop.envelope.timeout_default());
+        found.check()?;
         Ok(Self { arguments: vector, wall, workspace, reads: found.reads, writes: found.writes, out })
     }
 
@@ -141,6 +145,16 @@ impl Found {
         }
     }
 
+    /// What could not be laid out for the run together, said before anybody is asked.
+    fn check(&self) -> Result<(), RunError> {
+        let mut names = BTreeSet::new();
+        if !self.writes.iter().all(|file| names.insert(file.name())) {
+            let clash = GrantError::Clash;
+            return Err(RunError::new(Failure::Path, clash.code(), clash.to_string()));
+        }
+        self.reads.iter().try_for_each(|file| showable(Path::new(file.path())))
+    }
+
     fn write(&mut self, grant: WriteGrant) -> String {
         let place = inside(&grant);
         self.writes.push(grant);
@@ -153,12 +167,39 @@ fn inside(file: &WriteGrant) -> String {
     format!("{OUT_PLACE}/{}", file.name())
 }
 
+/// A folder is shown at its own path, which must be free for it in the sandbox.
+fn showable_folder(folder: &Path) -> Result<(), RunError> {
+    if folder.starts_with(TEMPORARY) {
+        let message = format!(
+            "{} cannot be a workspace: at /tmp every script has an empty folder of its own; use a folder elsewhere, or name single files",
+            Shown::inline(&folder.to_string_lossy())
+        );
+        return Err(RunError::new(Failure::Path, Code::PlaceForbidden, message));
+    }
+    showable(folder)
+}
+
+/// Whether nothing of the run's own is where this is.
+fn showable(path: &Path) -> Result<(), RunError> {
+    if [SKILL_PLACE, OUT_PLACE].into_iter().any(|own| path.starts_with(own)) {
+        let message =
+            "nothing in /skill or /out can be shown to a script, which has the skill and its own files there";
+        return Err(RunError::new(Failure::Path, Code::PlaceForbidden, message));
+    }
+    Ok(())
+}
+
 /// A path that the person typed: the message may show it to them.
 fn refused(error: &GrantError, path: &str) -> RunError {
-    RunError::new(Failure::Path, error.code(), format!("{} {error}", Shown::inline(path)))
+    // A typed `.` is no part of the way to anything.
+    let path = path.strip_suffix("/.").filter(|folder| !folder.is_empty()).unwrap_or(path);
+    RunError::new(Failure::Path, error.code(), format!("{}: {error}", Shown::inline(path)))
 }
 
 /// A path in an argument: the message holds no value of an argument.
 fn refused_argument(error: &GrantError, param: &ParamName) -> RunError {
-    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param} {error}"))
+    RunError::new(Failure::Path, error.code(), format!("the file of the argument {param}: {error}"))
 }
+
+/// The script's own, in the sandbox; single files may be shown in it.
+const TEMPORARY: &str = "/tmp";

@@ -111,10 +111,6 @@ impl Ready {
         self.written = self.prepare()?;
         let profile = self.profile(&staged)?;
         // The last looks: from here on nothing is asked of anybody.
-        let revision = staged.verify().map_err(|error| changed(&error.to_string()))?;
-        if revision != self.script.skill.revision {
-            return Err(changed("the files for the run are not those that were captured"));
-        }
         let again = workshop.interpreters.resolve(self.script.interpreter())?;
         if again != self.interpreter {
             let message = "the interpreter is not the one that was planned with";
@@ -122,6 +118,11 @@ impl Ready {
         }
         if let Some((workspace, _)) = &self.named.workspace {
             workspace.recheck().map_err(|error| about(Failure::Integrity, &error, "the workspace"))?;
+        }
+        // Of these the last, since it is about what is executed.
+        let revision = staged.verify().map_err(|error| changed(&error.to_string()))?;
+        if revision != self.script.skill.revision {
+            return Err(changed("the files for the run are not those that were captured"));
         }
         let confined = workshop.sandbox.spawn(&profile).map_err(|error| unconfined(&error))?;
         Ok((confined, staged))
@@ -187,7 +188,6 @@ impl Ready {
         let output = usize::try_from(parts.output_bytes_max).unwrap_or(usize::MAX);
         let mut builder = sandbox::Profile::builder(&self.interpreter.program, limits, self.named.wall)
             .grant(staged.path(), SKILL_PLACE, sandbox::Access::Read)
-            .directory(SKILL_PLACE)
             .grace(GRACE)
             .output(output, sandbox::OnExcess::Truncate)
             .floor(floor(parts.level_floor));
@@ -195,6 +195,7 @@ impl Ready {
             builder = builder.memory_total(bytes);
         }
         let command = self.plan.command.as_ref().ok_or_else(|| internal("a script without a command"))?;
+        builder = builder.directory(&command.directory);
         for argument in command.argv.iter().skip(1) {
             builder = builder.argument(argument);
         }

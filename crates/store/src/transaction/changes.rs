@@ -140,13 +140,13 @@ impl Changes {
         let source =
             Dir::again(outputs).map_err(|_| TransactionError::Place("of outputs cannot be listed"))?;
         let mut refusals = Refusals::default();
-        let (mut places, mut wanted) = (Vec::new(), Vec::new());
+        let mut all = Self::default();
         let is_expected = |name: &[u8]| expected.iter().any(|expected| expected.name.as_bytes() == name);
         if let Some(place) = rest {
             let mut baseline = Baseline::unseen(place, &[], limits);
-            wanted =
-                Collector::of_outputs(&mut baseline, &mut refusals, limits).collect(&source, &is_expected)?;
-            places.push(place.clone());
+            let found = Collector::of_outputs(&mut baseline, &mut refusals, limits);
+            all.wanted = found.collect(&source, &is_expected)?;
+            all.place(place.clone());
         } else {
             let (entries, _) = source.entries(ENTRIES_MAX).map_err(failed("list the outputs"))?;
             for entry in entries.into_iter().filter(|entry| !is_expected(&entry.name)) {
@@ -163,18 +163,19 @@ impl Changes {
                 refusals.add(path, reason);
                 continue;
             }
-            wanted.push(expected.wanted(places.len(), written));
-            places.push(expected.place);
+            let place = all.place(expected.place.clone());
+            all.wanted.push(expected.wanted(place, written));
         }
         refusals.into_result()?;
-        Ok(Self { sources: vec![source], places, wanted })
+        Ok(Self { sources: vec![source], ..all })
     }
 
     /// Both, as one transaction.
     pub fn and(mut self, other: Self) -> Self {
-        let (sources, places) = (self.sources.len(), self.places.len());
+        let sources = self.sources.len();
+        let places: Vec<_> = other.places.into_iter().map(|place| self.place(place)).collect();
         let moved = other.wanted.into_iter().map(|mut wanted| {
-            wanted.place += places;
+            wanted.place = places[wanted.place];
             if let WantedChange::Create { from } | WantedChange::Replace { from, .. } = &mut wanted.change {
                 from.source += sources;
             }
@@ -182,8 +183,16 @@ impl Changes {
         });
         self.wanted.extend(moved);
         self.sources.extend(other.sources);
-        self.places.extend(other.places);
         self
+    }
+
+    /// The index of a folder, which has one however often it is named: there is one folder of ours beside its files.
+    fn place(&mut self, place: Place) -> usize {
+        let known = self.places.iter().position(|known| known.identity == place.identity);
+        known.unwrap_or_else(|| {
+            self.places.push(place);
+            self.places.len() - 1
+        })
     }
 
     /// Whether there is nothing to change.

@@ -38,8 +38,9 @@ fn about(out: &mut String, question: &Question) {
     if let Some(overlay) = &skill.overlay {
         line(out, "overlay", format_args!("yours, sha256 {overlay}"));
     }
-    if !question.description.is_empty() {
-        line(out, "its author says", whole(&question.description));
+    if question.declared && !question.description.is_empty() {
+        let label = if skill.overlay.is_some() { "described as" } else { "its author says" };
+        line(out, label, whole(&question.description));
     }
     line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
     let _ = writeln!(out);

@@ -7,7 +7,6 @@ use std::time::SystemTime;
 use fumehood_core::{Json, Sha256};
 use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
-use fumehood_sandbox::Sandbox;
 use fumehood_store::{
     Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins, Recovered,
     Settings, Snapshot, Source, SourceKind, Staging, Transactions,
@@ -39,7 +38,7 @@ impl Host {
         let transactions = Transactions::open(home).map_err(|error| Fault::of(&error, MEND))?;
         let journal = Arc::new(journal);
         recover(&transactions, &journal)?;
-        let sandbox = Sandbox::start().map_err(|error| {
+        let sandbox = self.sandbox().map_err(|error| {
             let refusal = refusal(&error);
             let message = format!("nothing runs without a sandbox, and there is none: {}", refusal.message);
             Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
@@ -70,9 +69,11 @@ impl Host {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
         }
         let sources = Source::conventional(settings, &self.surroundings, |_| true);
-        let is_there =
-            |source: &&Source| !matches!(source.kind, SourceKind::Memory(_)) && source.path.is_dir();
-        let sources = self.sources.iter().chain(&sources).filter(is_there).map(|source| &source.path);
+        // A source that nobody can make by way of a run keeps no project from being a workspace.
+        let counts = |source: &&Source| {
+            !matches!(source.kind, SourceKind::Memory(_)) && !source.is_out_of_reach(&settings.unlocked)
+        };
+        let sources = self.sources.iter().chain(&sources).filter(counts).map(|source| &source.path);
         for path in sources.chain(&skill.path) {
             forbidden = forbidden.with(ForbiddenKind::Source, path);
         }

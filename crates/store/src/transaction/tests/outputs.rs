@@ -165,3 +165,19 @@ fn all_files_of_an_output_folder_are_made_and_none_is_written_over() {
     desk.file("out/sub/x", "");
     assert_eq!(desk.rest_refused(), [Reason::Exists]);
 }
+
+// Files that are named one by one, and the folder for all others, may be of one folder of the person.
+#[test]
+fn several_files_go_to_one_folder() {
+    let desk = Desk::new();
+    desk.file("ws/report", "1");
+    let write = Expected::write("report", &desk.place("ws"), "report").unwrap();
+    let create = Expected::create("new", &desk.place("ws"), "made").unwrap();
+    for name in ["report", "new", "rest"] {
+        desk.file(&format!("out/{name}"), name);
+    }
+    let changes = desk.outputs(vec![write, create], Some(&desk.place("ws"))).unwrap();
+    desk.apply(&changes).unwrap();
+    assert_eq!(desk.ws(), files(&[("made", "new"), ("report", "report"), ("rest", "rest")]));
+    desk.no_trace();
+}
