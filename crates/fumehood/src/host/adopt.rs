@@ -65,10 +65,10 @@ impl Host {
         let old = settings.overlay(&skill.source, &skill.name);
         let (kept, gone) = kept(old, &skill);
         let undeclared = undeclared(&skill, &kept);
-        let asker = person.filter(|_| request.ask_help);
+        let willing = person.filter(|_| request.ask_help);
         let mut asked = Vec::new();
         for script in &undeclared {
-            asked.push(match asker {
+            asked.push(match willing {
                 Some(person) => self.ask_for_help(&skill, &settings, script, person, cancel, tell)?,
                 None => Asked::not(),
             });
@@ -77,7 +77,7 @@ impl Host {
         let overlay = overlay(&skill, old, &kept, &draft)?;
         let path = overlay.as_ref().map(|overlay| Drafts::of(&home).save(overlay)).transpose();
         let path = path.map_err(|error| not_kept(&error))?;
-        let text = overlay.as_ref().map(|overlay| text(overlay)).transpose()?;
+        let text = overlay.as_ref().map(text).transpose()?;
         let mut report = AdoptReport {
             schema_version: SCHEMA_VERSION,
             skill: skill.qualified(),
