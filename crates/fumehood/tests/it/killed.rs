@@ -65,7 +65,7 @@ fn try_all(grants: &[&str]) -> Tally {
                 let whole = scene.time_of_a_run();
                 for point in (worker..POINTS).step_by(AT_ONCE) {
                     let part = |of: usize| u32::try_from(of).unwrap();
-                    let spread = |most: Duration| most * part(point / 2) / part(POINTS / 2) + scene.jitter();
+                    let spread = |most: Duration| most * part(point / 2) / part(POINTS / 2) + Scene::jitter();
                     let moment = if point % 2 == 0 {
                         Moment::AfterStart(spread(whole * 11 / 10))
                     } else {

@@ -8,6 +8,7 @@
     reason = "a test that meets what it does not expect has failed; it reads the repository's own pages"
 )]
 
+mod adopt;
 mod artifact;
 mod bugs;
 mod cli;
@@ -16,6 +17,7 @@ mod doctor;
 mod envelope;
 mod hostile;
 mod hostile_folders;
+mod hostile_runs;
 mod interpreters;
 mod killed;
 mod loader_table;

@@ -183,7 +183,7 @@ pub(crate) fn argv(arguments: &[&str]) -> Json {
     Json::Object([("argv".to_owned(), Json::Array(all))].into_iter().collect())
 }
 
-impl<'w> Job<'w> {
+impl Job<'_> {
     pub(crate) fn argv(self, arguments: &[&str]) -> Self {
         Self { arguments: argv(arguments), ..self }
     }
@@ -453,28 +453,28 @@ impl Journal for Rows {
             Durable::Soon => Flush::Soon,
         };
         let json = std::str::from_utf8(json).unwrap();
-        self.0.append(kind, json, SystemTime::now(), flush).map(|_| ()).map_err(outage)
+        self.0.append(kind, json, SystemTime::now(), flush).map(|_| ()).map_err(|error| outage(&error))
     }
 }
 
 impl Results for Store {
     fn begin(&self, agent: &AgentLabel, run: fumehood_core::RunId) -> Result<Box<dyn Spool>, Outage> {
         let spool = self.0.create(agent.as_str(), &run.to_string(), SystemTime::now());
-        Ok(Box::new(Spooled(spool.map_err(outage)?)))
+        Ok(Box::new(Spooled(spool.map_err(|error| outage(&error))?)))
     }
 }
 
 impl Spool for Spooled {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Outage> {
-        self.0.write(bytes).map_err(outage)
+        self.0.write(bytes).map_err(|error| outage(&error))
     }
 
     fn finish(self: Box<Self>) -> Result<Kept, Outage> {
-        let info = self.0.finish().map_err(outage)?;
+        let info = self.0.finish().map_err(|error| outage(&error))?;
         Ok(Kept { id: info.id, bytes: info.bytes, lines: info.lines })
     }
 }
 
-fn outage(error: impl fumehood_core::Coded + std::fmt::Display) -> Outage {
+fn outage(error: &(impl fumehood_core::Coded + std::fmt::Display)) -> Outage {
     Outage::new(error.code(), error.to_string())
 }

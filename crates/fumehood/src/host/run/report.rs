@@ -34,8 +34,8 @@ pub(super) fn of(
         Ok(completed) => return Ok(completed_report(blank, completed)),
         Err(error) => error,
     };
-    let ran = error.ran.take();
     let fault = fault(&error);
+    let ran = error.ran.take();
     match ran {
         Some(ran) if ran.exit.is_some() || ran.killed.is_some() => Ok(failed_report(blank, *ran, fault)),
         _ => Err(fault),
@@ -107,6 +107,11 @@ fn applied_file(applied: Applied) -> AppliedFile {
     }
 }
 
+/// Whether it ran to an end of its own, so that what is wrong is with what it wrote.
+fn has_ended(error: &GateError) -> bool {
+    error.ran.as_ref().is_some_and(|ran| ran.exit.is_some())
+}
+
 fn fault(error: &GateError) -> Fault {
     let advice = match (error.code, error.code().class()) {
         (Code::ScriptDenied, _) if error.denial == Some(fumehood_core::event::Denial::NobodyToAsk) => {
@@ -137,7 +142,9 @@ fn fault(error: &GateError) -> Fault {
         (Code::FileNotFound | Code::FolderNotFound, _) => {
             "relative paths count from the current folder, in arguments from the workspace; a folder must be there before the run"
         }
-        (Code::WorkspaceRefused, _) => "the script ran, and nothing that it wrote was put in place",
+        (_, Class::Denied | Class::Conflict | Class::TooLarge) if has_ended(error) => {
+            "the script ran, and nothing that it wrote was put in place"
+        }
         (_, Class::Cancelled) => "nothing of it is left, and no file was changed",
         (_, Class::Invalid | Class::Missing) => "check the command",
         (_, Class::Conflict) => "look at what changed, and ask again",

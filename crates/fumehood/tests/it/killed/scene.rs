@@ -56,20 +56,25 @@ impl Scene {
         write(&config.join("fumehood.toml"), "[approve]\nrevision_flag = true\n");
         write(&root.join("skill/SKILL.md"), "---\nname: skill\ndescription: Changes files.\n---\n");
         write(&root.join("skill/scripts/go.sh"), SCRIPT);
-        // Under a name of its own, by which its processes are known.
+        // Under a name of its own, by which its processes are known. Copied by another process: a file that this one wrote
+        // could be open in a child of another thread still, and then cannot be executed.
         let own = root.join("fumehood-of-this-test");
-        fs::hard_link(program(), &own).or_else(|_| fs::copy(program(), &own).map(|_| ())).unwrap();
+        assert!(Command::new("/bin/cp").arg(program()).arg(&own).status().unwrap().success());
         let grants = grants.iter().map(|grant| (*grant).to_owned()).collect();
         let mut scene = Self { root, grants, revision: String::new(), _folder: folder };
         let shown = scene.call(&["--format", "json", "show", "./skill"]).output().unwrap();
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
-        scene.revision = shown["revision"].as_str().unwrap().to_owned();
+        shown["revision"].as_str().unwrap().clone_into(&mut scene.revision);
         scene.reset();
         scene
     }
 
     fn call(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.root.join("fumehood-of-this-test"));
+        self.call_of(&self.root.join("fumehood-of-this-test"), arguments)
+    }
+
+    fn call_of(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(arguments).env_clear().env("HOME", self.root.join("home")).current_dir(&self.root);
         command.stdin(Stdio::null());
         command
@@ -151,11 +156,15 @@ impl Scene {
         scripts.map(|path| Opens::of(&path)).collect()
     }
 
-    /// The next start of a host, which gets nothing to run.
+    /// The next start of a host: it asks for the same run, and there is nobody who could say yes.
     pub(super) fn start_again(&self) {
-        let output = self.call(&["--format", "json", "run", "./skill", "no-such-script"]).output().unwrap();
+        // It belongs to no terminal, whatever started the tests.
+        let program = self.root.join("fumehood-of-this-test");
+        let program = program.to_str().unwrap();
+        let arguments = ["--wait", program, "--format", "json", "run", "./skill", "scripts/go.sh", "--", "x"];
+        let output = self.call_of(Path::new("/usr/bin/setsid"), &arguments).output().unwrap();
         let fault: Value = serde_json::from_slice(&output.stderr).unwrap();
-        assert_eq!(fault["code"], "E_FILE_NOT_FOUND", "{fault}");
+        assert_eq!(fault["code"], "E_SKILL_SCRIPT_DENIED", "{fault}");
     }
 
     /// No folder of a run, no transaction and no folder of ours is left.
@@ -269,7 +278,7 @@ impl Scene {
     }
 
     /// A few hundred microseconds, at random.
-    pub(super) fn jitter(&self) -> Duration {
+    pub(super) fn jitter() -> Duration {
         Duration::from_micros(RandomState::new().build_hasher().finish() % 1000)
     }
 }

@@ -27,14 +27,20 @@ fn another_exit_code_than_zero_is_a_failure() {
 
     let (code, report) = reported(&world, &["go"]);
     assert_eq!((code, &report["failure"]["code"]), (Some(1), &"E_SKILL_SCRIPT_FAILED".into()));
-    assert_eq!((&report["exit_code"], &report["signal"], &report["killed"]), (&3.into(), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&report["exit_code"], &report["signal"], &report["killed"]),
+        (&3.into(), &Value::Null, &Value::Null)
+    );
     assert_eq!((&report["output"]["text"], &report["errors"]["text"]), (&"out\n".into(), &"err\n".into()));
     assert_eq!(kept(&world, &report["output"]["artifact"]), b"out\n");
     assert_eq!(kept(&world, &report["errors"]["artifact"]), b"err\n");
     assert_notices("run", &report);
     let receipt = receipt(&world);
     assert_eq!((&receipt["id"], &receipt["outcome"]), (&report["receipt"], &"failed".into()));
-    assert_eq!((&receipt["closing"]["exit_code"], &receipt["closing"]["code"]), (&3.into(), &"E_SKILL_SCRIPT_FAILED".into()));
+    assert_eq!(
+        (&receipt["closing"]["exit_code"], &receipt["closing"]["code"]),
+        (&3.into(), &"E_SKILL_SCRIPT_FAILED".into())
+    );
     assert_clean(&world);
 }
 
@@ -79,11 +85,20 @@ fn output_beyond_the_cap_is_dropped_and_counted() {
     assert_eq!((answer.code, answer.text()), (Some(0), "x".repeat(1000)));
     let errors = answer.errors();
     assert!(errors.starts_with(&"y".repeat(1000)), "{errors}");
-    assert!(errors.contains("cut: 2000 bytes of standard output beyond the first 1000 were dropped\n"), "{errors}");
-    assert!(errors.contains("cut: 1 bytes of standard error beyond the first 1000 were dropped\n"), "{errors}");
+    assert!(
+        errors.contains("cut: 2000 bytes of standard output beyond the first 1000 were dropped\n"),
+        "{errors}"
+    );
+    assert!(
+        errors.contains("cut: 1 bytes of standard error beyond the first 1000 were dropped\n"),
+        "{errors}"
+    );
     let (code, report) = reported(&world, &["go"]);
     let counts = |stream: &str| (report[stream]["bytes"].as_u64(), report[stream]["dropped_bytes"].as_u64());
-    assert_eq!((code, counts("output"), counts("errors")), (Some(0), (Some(1000), Some(2000)), (Some(1000), Some(1))));
+    assert_eq!(
+        (code, counts("output"), counts("errors")),
+        (Some(0), (Some(1000), Some(2000)), (Some(1000), Some(1)))
+    );
     assert_eq!(kept(&world, &report["output"]["artifact"]), "x".repeat(1000).into_bytes());
     // At the cap nothing is dropped.
     configure(&world, &format!("[envelope]\n{lists}output_bytes_max = 3000\n"));
@@ -106,15 +121,24 @@ fn binary_output_is_raw_in_a_pipe_and_visible_on_a_terminal() {
     let world = running("printf '\\377\\000\\033]52;c;aGk=\\a\\342\\200\\256x'; printf '\\033[2Jerr' >&2\n");
     let raw = b"\xff\x00\x1b]52;c;aGk=\x07\xe2\x80\xaex";
     let answer = ran(&world, &["go"]);
-    assert_eq!((answer.code, answer.stdout.as_slice(), answer.stderr.as_slice()), (Some(0), &raw[..], &b"\x1b[2Jerr"[..]));
+    assert_eq!(
+        (answer.code, answer.stdout.as_slice(), answer.stderr.as_slice()),
+        (Some(0), &raw[..], &b"\x1b[2Jerr"[..])
+    );
     let (_, report) = reported(&world, &["go"]);
-    assert_eq!((&report["output"]["text"], &report["output"]["base64"]), (&Value::Null, &"/wAbXTUyO2M7YUdrPQfigK54".into()));
+    assert_eq!(
+        (&report["output"]["text"], &report["output"]["base64"]),
+        (&Value::Null, &"/wAbXTUyO2M7YUdrPQfigK54".into())
+    );
     let (shown, code) = world.call().on_terminal(super::approved(&world, &["go"]));
     assert_eq!(code, Some(0));
     for hostile in ["\u{1b}]", "\u{1b}[2J", "\u{7}", "\u{202e}", "\0"] {
         assert!(!shown.contains(hostile), "{hostile:?} in {shown:?}");
     }
-    assert!(shown.contains("\\u{1b}]52;c;aGk=\\u{7}\\u{202e}x\n") && shown.contains("\\u{1b}[2Jerr\n"), "{shown:?}");
+    assert!(
+        shown.contains("\\u{1b}]52;c;aGk=\\u{7}\\u{202e}x\n") && shown.contains("\\u{1b}[2Jerr\n"),
+        "{shown:?}"
+    );
 }
 
 // EXE-48, EXE-60: names that a script gives files are its own text too.

@@ -118,7 +118,10 @@ fn a_nul_is_refused_through_the_library() {
 #[test]
 fn a_timeout_is_from_one_second_to_the_ceiling() {
     let world = flagged(&scripted(&json!([]), "echo ran\n"));
-    configure(&world, "[envelope]\nread_roots = []\nwrite_roots = []\ninterpreter_read_paths = []\ntimeout_seconds_max = 7\n");
+    configure(
+        &world,
+        "[envelope]\nread_roots = []\nwrite_roots = []\ninterpreter_read_paths = []\ntimeout_seconds_max = 7\n",
+    );
     for timeout in ["1", "7"] {
         assert_eq!(ran(&world, &["go", "--timeout", timeout]).code, Some(0), "{timeout}");
         assert_eq!(receipt(&world)["limits"]["wall_ms"], timeout.parse::<u64>().unwrap() * 1000);
@@ -139,21 +142,39 @@ fn files_that_are_named_beside_the_call_are_granted() {
     world.write("project/r.txt", "read\n");
     world.write("project/a.txt", "old\n");
     world.folder("out");
+    world.folder("ws");
     let (read, out) = (world.text("project/r.txt"), world.text("out"));
     let arguments = [
-        "go.sh", "--read", "project/r.txt", "--write", "project/a.txt", "--write", "project/made.txt", "--out", "out",
-        "--", &read,
+        "go.sh",
+        "--read",
+        "project/r.txt",
+        "--write",
+        "project/a.txt",
+        "--write",
+        "ws/made.txt",
+        "--out",
+        "out",
+        "--",
+        &read,
     ];
     let (code, report) = reported(&world, &arguments);
     assert_eq!((code, &report["output"]["text"]), (Some(0), &"read\n".into()), "{report}");
-    let applied: Vec<_> = report["files_applied"].as_array().unwrap().iter().map(|file| (text(&file["path"]), text(&file["change"]))).collect();
-    let (a, made, more) = (world.text("project/a.txt"), world.text("project/made.txt"), format!("{out}/more.txt"));
+    let applied: Vec<_> = report["files_applied"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| (text(&file["path"]), text(&file["change"])))
+        .collect();
+    let (a, made, more) = (world.text("project/a.txt"), world.text("ws/made.txt"), format!("{out}/more.txt"));
     let mut expected = vec![(a.as_str(), "replaced"), (&made, "created"), (&more, "created")];
     expected.sort_unstable();
     let mut sorted = applied.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, expected);
-    assert_eq!((world.read("project/a.txt"), world.read("project/made.txt")), (b"new\n".to_vec(), b"made\n".to_vec()));
+    assert_eq!(
+        (world.read("project/a.txt"), world.read("ws/made.txt")),
+        (b"new\n".to_vec(), b"made\n".to_vec())
+    );
     assert_eq!(world.read("out/more.txt"), b"more\n");
 
     // What is not named is not there, and without a place to write there is none.
@@ -162,31 +183,49 @@ fn files_that_are_named_beside_the_call_are_granted() {
     assert!(without.errors().contains("No such file"), "{}", without.errors());
     // Never over what is there.
     let again = ran(&world, &arguments);
-    assert_eq!(again.code, Some(2), "{}", again.errors());
+    assert_eq!(again.code, Some(3), "{}", again.errors());
+    assert!(
+        again.errors().contains("more.txt exists") && again.errors().contains("it ran, and"),
+        "{}",
+        again.errors()
+    );
 }
 
 #[test]
 fn a_workspace_is_read_or_changed_as_a_whole() {
-    let script = "cat sub/a.txt; echo changed >sub/a.txt; echo x >new.txt; rm gone.txt\n";
+    let script = "cd \"${1%/sub/a.txt}\"\ncat sub/a.txt\necho changed >sub/a.txt || exit 1\necho x >new.txt\nrm gone.txt\n";
     let params = json!([{"name": "in", "type": "path", "access": "read"}]);
-    let world = flagged(&scripted(&params, &format!("cd \"${{1%/sub/a.txt}}\" && {{ {script} }}\n").replace("\n }", "; }")));
+    let world = flagged(&scripted(&params, script));
     world.write("ws/sub/a.txt", "old\n");
     world.write("ws/gone.txt", "");
     world.write("outside.txt", "");
     let answer = ran(&world, &["go", "--workspace", "ws", "--param", "in=sub/a.txt"]);
     assert_eq!((answer.code, answer.text().as_str()), (Some(1), "old\n"), "{}", answer.errors());
-    assert_eq!((world.read("ws/sub/a.txt"), world.has("ws/new.txt"), world.has("ws/gone.txt")), (b"old\n".to_vec(), false, true));
+    assert_eq!(
+        (world.read("ws/sub/a.txt"), world.has("ws/new.txt"), world.has("ws/gone.txt")),
+        (b"old\n".to_vec(), false, true)
+    );
 
     let (code, report) = reported(&world, &["go", "--workspace", "ws:rw", "--param", "in=sub/a.txt"]);
     assert_eq!((code, &report["output"]["text"]), (Some(0), &"old\n".into()), "{report}");
-    assert_eq!((world.read("ws/sub/a.txt"), world.read("ws/new.txt"), world.has("ws/gone.txt")), (b"changed\n".to_vec(), b"x\n".to_vec(), false));
-    let changes: Vec<_> = report["files_applied"].as_array().unwrap().iter().map(|file| text(&file["change"])).collect();
+    assert_eq!(
+        (world.read("ws/sub/a.txt"), world.read("ws/new.txt"), world.has("ws/gone.txt")),
+        (b"changed\n".to_vec(), b"x\n".to_vec(), false)
+    );
+    let changes: Vec<_> =
+        report["files_applied"].as_array().unwrap().iter().map(|file| text(&file["change"])).collect();
     assert_eq!(changes.len(), 3, "{changes:?}");
 
     let outside = refused(&world, &["go", "--workspace", "ws", "--param", "in=../outside.txt"], 3);
     assert_eq!(outside["code"], "E_PLACE_OUTSIDE");
-    assert_eq!(refused(&world, &["go", "--workspace", "none", "--param", "in=a"], 2)["code"], "E_FOLDER_NOT_FOUND");
-    assert_eq!(refused(&world, &["go", "--workspace", "home", "--param", "in=a"], 3)["code"], "E_PLACE_FORBIDDEN");
+    assert_eq!(
+        refused(&world, &["go", "--workspace", "none", "--param", "in=a"], 2)["code"],
+        "E_FOLDER_NOT_FOUND"
+    );
+    assert_eq!(
+        refused(&world, &["go", "--workspace", "home", "--param", "in=a"], 3)["code"],
+        "E_PLACE_FORBIDDEN"
+    );
 }
 
 // EXE-61
@@ -208,7 +247,12 @@ fn an_interpreter_is_named_where_the_file_does_not_say() {
 fn an_exact_vector_is_for_scripts_that_nobody_declared() {
     let world = flagged(&skill("tool").file("go.sh", ECHO));
     let answer = ran(&world, &["go.sh", "--", "-x", "--y=z", "", "a b", "*"]);
-    assert_eq!((answer.code, answer.text().as_str()), (Some(0), "[-x][--y=z][][a b][*]"), "{}", answer.errors());
+    assert_eq!(
+        (answer.code, answer.text().as_str()),
+        (Some(0), "[-x][--y=z][][a b][*]"),
+        "{}",
+        answer.errors()
+    );
     assert_eq!(ran(&world, &["go.sh"]).text(), "");
     assert_eq!(refused(&world, &["go.sh", "--param", "a=b"], 2)["code"], "E_ARGUMENT_INVALID");
     let many: Vec<_> = ["go.sh", "--"].into_iter().chain(std::iter::repeat_n("x", 256)).collect();
@@ -236,7 +280,10 @@ fn a_revision_is_approved_on_the_command_line_only_where_that_is_allowed() {
     for right in [revision.as_str(), digits] {
         assert_eq!(world.run(run(right)).text(), "ran\n");
         let receipt = receipt(&world);
-        assert_eq!((&receipt["authority"]["surface"], &receipt["authority"]["kind"]), (&"flag".into(), &"consent".into()));
+        assert_eq!(
+            (&receipt["authority"]["surface"], &receipt["authority"]["kind"]),
+            (&"flag".into(), &"consent".into())
+        );
     }
     let other = "0".repeat(64);
     for wrong in [other.as_str(), &digits[..63], &digits.to_uppercase(), "", "sha256:"] {
@@ -254,9 +301,7 @@ fn a_revision_is_approved_on_the_command_line_only_where_that_is_allowed() {
 fn a_name_is_looked_up_below_the_roots_that_are_given() {
     let world = flagged(&scripted(&json!([]), "echo ran\n"));
     let revision = revision(&world, "skills/tool");
-    let run = |root: &str| {
-        ["run", "tool", "go", "--root", root, "--approve", &revision].map(str::to_owned)
-    };
+    let run = |root: &str| ["run", "tool", "go", "--root", root, "--approve", &revision].map(str::to_owned);
     assert_eq!(world.run(run("skills")).text(), "ran\n");
     world.folder("empty");
     assert_eq!(world.fault(run("empty"), 2)["code"], "E_SKILL_NOT_FOUND");

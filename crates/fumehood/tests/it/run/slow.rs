@@ -44,10 +44,16 @@ fn a_deadline_kills_the_tree() {
     let world = lingering();
     let (code, report) = reported(&world, &["go", "--param", &mark(&world), "--timeout", "1"]);
     assert_eq!((code, &report["failure"]["code"]), (Some(1), &"E_SKILL_SCRIPT_TIMEOUT".into()));
-    assert_eq!((&report["killed"], text(&report["output"]["text"])), (&"deadline".into(), "started\nstarted\n"));
+    assert_eq!(
+        (&report["killed"], text(&report["output"]["text"])),
+        (&"deadline".into(), "started\nstarted\n")
+    );
     assert!(!lingers(&world));
     let receipt = receipt(&world);
-    assert_eq!((&receipt["closing"]["killed"], &receipt["closing"]["processes_left"]), (&"deadline".into(), &"proven_gone".into()));
+    assert_eq!(
+        (&receipt["closing"]["killed"], &receipt["closing"]["processes_left"]),
+        (&"deadline".into(), &"proven_gone".into())
+    );
     assert!(report["elapsed_ms"].as_u64().unwrap() >= 1000);
     assert_clean(&world);
 }
@@ -68,7 +74,10 @@ fn a_person_sees_a_long_run_and_stops_it() {
     assert!(!lingers(&world));
     let receipt = receipt(&world);
     assert_eq!((&receipt["outcome"], &receipt["closing"]["killed"]), (&"failed".into(), &"cancelled".into()));
-    assert_eq!((&receipt["closing"]["code"], &receipt["closing"]["exit_code"]), (&"E_CANCELLED".into(), &Value::Null));
+    assert_eq!(
+        (&receipt["closing"]["code"], &receipt["closing"]["exit_code"]),
+        (&"E_CANCELLED".into(), &Value::Null)
+    );
     assert_clean(&world);
 }
 
