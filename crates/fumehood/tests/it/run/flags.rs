@@ -185,7 +185,7 @@ fn files_that_are_named_beside_the_call_are_granted() {
     let again = ran(&world, &arguments);
     assert_eq!(again.code, Some(3), "{}", again.errors());
     assert!(
-        again.errors().contains("more.txt exists") && again.errors().contains("it ran, and"),
+        again.errors().contains("more.txt exists") && again.errors().contains("the script ran, and"),
         "{}",
         again.errors()
     );
