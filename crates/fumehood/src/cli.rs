@@ -1,5 +1,6 @@
 //! The command line: from arguments to a question for [`Host`], and from its answer to text or JSON.
 
+mod adopt;
 mod args;
 mod artifact;
 mod doctor;
@@ -81,6 +82,7 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
         Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),
+        Command::Adopt(args) => adopt::adopt(&host(args.from.search.limits())?, args, &out),
         Command::Runs(args) => {
             let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
             let report = host(WalkLimits::default())?.runs(limit, args.before)?;

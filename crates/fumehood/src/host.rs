@@ -1,5 +1,6 @@
 //! The one object that every face talks to.
 
+mod adopt;
 mod artifact;
 mod check;
 mod diff;
@@ -27,6 +28,7 @@ use fumehood_store::{
 use crate::fault::Fault;
 use crate::report::{ListReport, ListedSkill, SCHEMA_VERSION, SourceReport};
 
+pub use adopt::{AdoptProgress, AdoptRequest, DraftPreview};
 pub use artifact::{ArtifactPrune, ArtifactSearch, Asker, Case, LineRange, Part};
 pub use check::Strictness;
 pub use interpreters::{Repin, RepinPreview};

@@ -1,5 +1,6 @@
 //! The shapes of answers. `docs/schemas/` has a JSON Schema for each; a released field keeps its name and meaning.
 
+mod adopt;
 mod artifact;
 mod claims;
 mod content;
@@ -16,6 +17,7 @@ use fumehood_core::skill::breaks_conformance;
 use fumehood_core::{Code, Diagnostic, Severity};
 use fumehood_store::{Catalog, CatalogEntry, CatalogSource, SourceStatus, WalkReport};
 
+pub use adopt::{AcceptReport, AdoptReport, DraftedOut, HelpOut, LeftOutOut, NoteOut};
 pub use artifact::{
     ArtifactGrepReport, ArtifactHit, ArtifactLine, ArtifactLinesReport, ArtifactListReport,
     ArtifactPruneReport, ArtifactSizeReport, ArtifactSliceReport, FoundArtifactLine, ListedArtifact,

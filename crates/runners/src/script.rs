@@ -110,6 +110,8 @@ pub struct Granted {
     pub base: PathBuf,
     /// A folder that the script may read, or change as a transaction. Paths in arguments must lie in it.
     pub workspace: Option<(PathBuf, WorkspaceAccess)>,
+    /// Whether the script starts in the workspace, if there is one. It starts in the skill's folder else.
+    pub in_workspace: bool,
     /// Files that it may read, each at its own path.
     pub read: Vec<String>,
     /// Files that it may replace, or make where there are none.
@@ -139,7 +141,7 @@ impl ScriptSkill {
 impl Granted {
     /// Nothing but what the call itself names.
     pub fn nothing(base: PathBuf) -> Self {
-        Self { base, workspace: None, read: Vec::new(), write: Vec::new(), out: None }
+        Self { base, workspace: None, in_workspace: false, read: Vec::new(), write: Vec::new(), out: None }
     }
 }
 

@@ -24,7 +24,12 @@ pub struct World {
 impl World {
     /// A new world for tests of `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::below(std::env::temp_dir(), program)
+    }
+
+    /// A new world in this folder, for tests of `program`: `/tmp` is one that a script never sees, for example.
+    pub fn below(folder: impl AsRef<Path>, program: impl Into<PathBuf>) -> Self {
+        let folder = tempfile::tempdir_in(folder).expect("a temporary folder");
         let root = folder.path().canonicalize().expect("the temporary folder has a real path");
         for below in ["home", "project/.git"] {
             fs::create_dir_all(root.join(below)).expect("a folder");

@@ -6,6 +6,7 @@ use super::note::{Note, NoteKind};
 use super::prose;
 use crate::json::Json;
 use crate::manifest::{PARAM_NAME_CHARS_MAX, PARAMS_MAX, RESERVED_PARAM_NAMES, ScriptClaim};
+use crate::shown::is_hidden;
 
 /// One argument of a script.
 #[derive(Clone, Debug, Default)]
@@ -210,7 +211,7 @@ fn are_usable(values: &[String]) -> bool {
         !value.is_empty()
             && value.len() <= crate::manifest::ENUM_VALUE_BYTES_MAX
             && !value.starts_with('-')
-            && !value.contains('\0')
+            && !value.chars().any(is_hidden)
     };
     (1..=crate::manifest::ENUM_VALUES_MAX).contains(&values.len())
         && unique.len() == values.len()
@@ -227,10 +228,12 @@ fn path_words(argument: &Argument, kind: &Kind) -> Option<NoteKind> {
         .map(str::to_ascii_lowercase)
         .collect();
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let help = argument.help.as_deref().unwrap_or_default();
+    let is_called_path = help.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("path to "));
     match () {
         () if has(&OUTPUT_WORDS) => Some(NoteKind::PathOutput),
         () if has(&FOLDER_WORDS) => Some(NoteKind::PathFolder),
-        () if *kind == Kind::Path || has(&FILE_WORDS) => Some(NoteKind::PathRead),
+        () if *kind == Kind::Path || has(&FILE_WORDS) || is_called_path => Some(NoteKind::PathRead),
         () => None,
     }
 }

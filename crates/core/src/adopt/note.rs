@@ -30,6 +30,7 @@ macro_rules! notes {
 notes! {
     SourceTooLarge "It is larger than 256 KiB and was not read."
     SourceEncoding "It is not UTF-8 text and was not read."
+    Library "Nothing happens when it runs; it is there to be imported."
     NoInterpreter "Nothing says what runs it."
     NotUnderstood "It takes arguments that could not be read."
     Subcommands "It has subcommands, which typed parameters cannot express."

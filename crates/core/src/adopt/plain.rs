@@ -1,7 +1,7 @@
 //! Scripts that read their arguments themselves: a usage line in a comment or a text, `getopts`, and the places they use.
 
 use super::Reading;
-use super::argument::{Argument, Takes};
+use super::argument::{Argument, Kind, Takes};
 use super::note::{Note, NoteKind};
 use super::prose;
 use super::python::{Token, Tokens};
@@ -46,6 +46,12 @@ pub(super) fn read(source: &str, language: Option<Language>) -> Reading {
                 argument.flags.iter().any(|flag| ["-h", "--help", "--version"].contains(&flag.as_str()))
             };
             reading.arguments = arguments.into_iter().filter(|argument| !is_help(argument)).collect();
+            // A program that wants an exact number means its brackets as no more than brackets.
+            let places = reading.arguments.iter_mut().filter(|argument| argument.is_positional());
+            let places: Vec<_> = places.collect();
+            if exact_count(source) == Some(places.len()) {
+                places.into_iter().for_each(|argument| argument.required = Some(true));
+            }
             // What the usage line sums up as "[options]" is known where getopts has it.
             for flag in flags.into_iter().flatten() {
                 if !reading
@@ -59,7 +65,41 @@ pub(super) fn read(source: &str, language: Option<Language>) -> Reading {
         }
         _ => reading.bar = Some(Note::of(NoteKind::SeveralUses)),
     }
+    if language == Some(Language::Python) && reading.arguments.is_empty() && is_library(source) {
+        reading.bar = Some(Note::of(NoteKind::Library));
+    }
     reading
+}
+
+/// How many arguments a source insists on.
+fn exact_count(source: &str) -> Option<usize> {
+    let forms = [
+        ("len(sys.argv) != ", 1),
+        ("len(sys.argv) == ", 1),
+        ("$# -ne ", 0),
+        ("$#\" -ne ", 0),
+        ("process.argv.length !== ", 2),
+    ];
+    forms.iter().find_map(|(form, own)| {
+        let rest = source.split_once(form)?.1;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse::<usize>().ok()?.checked_sub(*own)
+    })
+}
+
+/// Whether a Python file does nothing but define: no line of its own calls or decides anything.
+fn is_library(source: &str) -> bool {
+    let acts = |line: &str| {
+        let name = line.split('(').next().unwrap_or_default();
+        let is_call = line.contains('(')
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+        is_call
+            || ["if ", "for ", "while ", "with ", "try:", "raise ", "assert "]
+                .iter()
+                .any(|word| line.starts_with(word))
+    };
+    !source.lines().any(acts)
 }
 
 /// What stands behind the program's name in each different usage line; more than two are as good as two.
@@ -195,7 +235,7 @@ fn places(source: &str, language: Option<Language>) -> Option<Vec<Argument>> {
         }
         _ => return None,
     };
-    let mut names: Vec<Option<String>> = Vec::new();
+    let mut names: Vec<(Option<String>, Kind)> = Vec::new();
     let mut functions = 0_usize;
     for line in source.lines() {
         let code = line.trim_start();
@@ -230,10 +270,13 @@ fn places(source: &str, language: Option<Language>) -> Option<Vec<Argument>> {
                     return None;
                 }
                 if names.len() <= place - first {
-                    names.resize(place - first + 1, None);
+                    names.resize(place - first + 1, (None, Kind::Unsaid));
                 }
-                let slot: &mut Option<String> = &mut names[place - first];
-                *slot = slot.take().or_else(|| assigned(&code[..at]));
+                let (name, kind) = &mut names[place - first];
+                *name = name.take().or_else(|| assigned(&code[..at]));
+                if ["open(", "Path(", "Reader("].iter().any(|call| code[..at].ends_with(call)) {
+                    *kind = Kind::Path;
+                }
             }
         }
         let reads_otherwise = others.iter().any(|other| code.contains(other));
@@ -243,8 +286,9 @@ fn places(source: &str, language: Option<Language>) -> Option<Vec<Argument>> {
         }
     }
     let count = names.len();
-    let argument = |(index, name): (usize, Option<String>)| Argument {
+    let argument = |(index, (name, kind)): (usize, (Option<String>, Kind))| Argument {
         name: name.unwrap_or_else(|| format!("arg_{}", index + 1)),
+        kind,
         required: Some(true),
         ..Argument::default()
     };

@@ -107,6 +107,11 @@ fn take(usage: &mut Usage, items: &[Item<'_>], required: bool, depth: usize) {
             Item::Optional(inner) => match inner.as_slice() {
                 // `x [x ...]`, `[x ...]`: several of one.
                 [Item::Word(word), Item::Dots] if !word.starts_with('-') => several(usage, word),
+                // People write `[input file]` for one thing.
+                words if words.len() > 1 && words.iter().all(is_plain_word) => {
+                    let name: Vec<_> = words.iter().filter_map(word_of).collect();
+                    usage.arguments.push(positional(&name.join(" "), false));
+                }
                 _ => take(usage, inner, false, depth + 1),
             },
             Item::Group(inner) => {
@@ -160,6 +165,17 @@ fn take(usage: &mut Usage, items: &[Item<'_>], required: bool, depth: usize) {
             }
         }
     }
+}
+
+fn word_of<'t>(item: &Item<'t>) -> Option<&'t str> {
+    match item {
+        Item::Word(word) => Some(word),
+        _ => None,
+    }
+}
+
+fn is_plain_word(item: &Item<'_>) -> bool {
+    word_of(item).is_some_and(|word| !word.starts_with(['-', '<']))
 }
 
 fn several(usage: &mut Usage, word: &str) {

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+mod adopt;
 mod artifact;
 mod help;
 mod run;
@@ -10,6 +11,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
 
 use crate::host::{JournalHead, WalkLimits};
+pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use help::command;
 pub(super) use run::RunArgs;
@@ -68,6 +70,12 @@ pub(super) enum Command {
     /// standard output. Exits with 1 if it fails or is killed.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Draft typed parameters for scripts that nobody declared, so that `run` takes --param.
+    ///
+    /// Reads what each script takes from its source, and from its --help, which runs in the sandbox, each on your word. The
+    /// draft is kept apart and counts for nothing until --accept has shown it to you and you said yes.
+    #[command(after_help = ADOPT_EXAMPLES)]
+    Adopt(AdoptArgs),
     /// List what was run, newest first.
     ///
     /// "interrupted" is a run without an end on record: it is still under way, or whatever ran it ended first.
@@ -263,6 +271,10 @@ impl Search {
         }
     }
 }
+
+const ADOPT_EXAMPLES: &str = "Examples:
+  fumehood adopt pdf-tools
+  fumehood adopt --accept pdf-tools";
 
 const RUN_EXAMPLES: &str = "Examples:
   fumehood run ./skills/text-report report --param file=README.md

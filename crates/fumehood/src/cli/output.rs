@@ -134,13 +134,11 @@ pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
         plain.push_str(&rest[..at]);
         let behind = &rest[at + COLOUR.len()..];
         let end = behind.find(|c: char| !(c.is_ascii_digit() || c == ';' || c == ':'));
-        rest = match end.and_then(|end| behind[end..].strip_prefix('m')) {
-            Some(after) => after,
-            None => {
-                plain.push_str(COLOUR);
-                behind
-            }
-        };
+        let after = end.and_then(|end| behind[end..].strip_prefix('m'));
+        if after.is_none() {
+            plain.push_str(COLOUR);
+        }
+        rest = after.unwrap_or(behind);
     }
     plain.push_str(rest);
     Cow::Owned(plain)

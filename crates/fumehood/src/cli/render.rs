@@ -1,5 +1,6 @@
 //! Answers as text. Everything an author wrote passes through [`Shown`].
 
+pub(super) mod adopt;
 pub(super) mod artifact;
 pub(super) mod check;
 pub(super) mod diff;

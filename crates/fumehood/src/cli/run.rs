@@ -18,20 +18,9 @@ use crate::host::{Cancel, Host, Over, Person, RunRequest, RunStep};
 use crate::report::{Answer, AppliedFile, Question, RunReport, Written};
 
 pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, Fault> {
-    let interrupt = Interrupt::watch()?;
-    let cancel = Cancel::new();
-    let course = Arc::new(Course::default());
-    let watch = watch(interrupt, cancel.clone(), Arc::clone(&course));
-    // Who cannot be asked cannot say yes.
-    let person = Terminal::open().map(|terminal| Arc::new(AtTerminal { terminal, asking: Mutex::default() }));
-    let asked = person.clone().map(|person| person as Arc<dyn Person>);
-    let told = Arc::clone(&course);
-    let ended = host.run(&RunRequest::from(args), asked, &cancel, move |step| told.hear(step));
-    course.close();
-    let _ = watch.join();
-    if let Some(person) = person {
-        person.settle();
-    }
+    let ended = attended(|person, cancel, tell| {
+        host.run(&RunRequest::from(args), person, cancel, move |step| tell(step))
+    })?;
     let report = ended?;
     if out.is_json() {
         out.answer(&report, |_| {})?;
@@ -44,6 +33,27 @@ pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, 
         Some(fault) => Err(fault),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Does what asks the person at the terminal and then takes its time: Ctrl-C ends it, and a clock shows how long it takes.
+pub(super) fn attended<T>(
+    act: impl FnOnce(Option<Arc<dyn Person>>, &Cancel, Arc<dyn Fn(RunStep) + Send + Sync>) -> T,
+) -> Result<T, Fault> {
+    let interrupt = Interrupt::watch()?;
+    let cancel = Cancel::new();
+    let course = Arc::new(Course::default());
+    let watch = watch(interrupt, cancel.clone(), Arc::clone(&course));
+    // Who cannot be asked cannot say yes.
+    let person = Terminal::open().map(|terminal| Arc::new(AtTerminal { terminal, asking: Mutex::default() }));
+    let asked = person.clone().map(|person| person as Arc<dyn Person>);
+    let told = Arc::clone(&course);
+    let ended = act(asked, &cancel, Arc::new(move |step| told.hear(step)));
+    course.close();
+    let _ = watch.join();
+    if let Some(person) = person {
+        person.settle();
+    }
+    Ok(ended)
 }
 
 /// Passes Ctrl-C on, and shows how long the script takes once it takes long.

@@ -102,12 +102,12 @@ impl Terminal {
 /// stream is one handle for all who inherited it. `None` if no standard stream is the terminal.
 fn own_handle() -> Option<OwnedFd> {
     let streams: [(u8, &dyn AsFd); 3] = [(0, &io::stdin()), (1, &io::stdout()), (2, &io::stderr())];
-    let ours = streams.into_iter().filter(|(_, stream)| tcgetsid(stream.as_fd()).is_ok());
+    let mut ours = streams.into_iter().filter(|(_, stream)| tcgetsid(stream.as_fd()).is_ok());
     let open = |(number, _): (u8, &dyn AsFd)| {
         let path = format!("/proc/self/fd/{number}");
         rustix::fs::open(path, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).ok()
     };
-    ours.filter_map(open).next()
+    ours.find_map(open)
 }
 
 /// This question is the one that is on the terminal.

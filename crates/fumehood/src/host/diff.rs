@@ -75,7 +75,12 @@ impl Budget {
 }
 
 /// The lines that differ; nothing if a side is no text or too large, or the time is over, or there are too many.
-fn line_changes(old: &[u8], new: &[u8], deadline: Instant, lines_max: usize) -> Option<Vec<LineChange>> {
+pub(super) fn line_changes(
+    old: &[u8],
+    new: &[u8],
+    deadline: Instant,
+    lines_max: usize,
+) -> Option<Vec<LineChange>> {
     if old.len().max(new.len()) > COMPARED_BYTES_MAX || Instant::now() >= deadline {
         return None;
     }

@@ -1,5 +1,6 @@
 //! `run`: one script of a skill, asked for, approved, confined, on record.
 
+mod approver;
 mod arguments;
 mod chosen;
 mod interpreters;
@@ -11,19 +12,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use fumehood_core::call::{exact_schema, script_schema};
-use fumehood_core::consent::Surface;
 use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
-use fumehood_core::{AgentLabel, Code, Json, RawCall, Revision, SkillName, ToolSpec};
+use fumehood_core::{AgentLabel, Code, Json, RawCall, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
 use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
 
 use super::person::Asking;
 use super::ports::{NoPolicy, SystemClock, SystemEntropy};
-use super::{Host, Opened, Over, Person};
+use super::{Host, Opened, Person};
 use crate::fault::Fault;
-use crate::report::{Answer, Question, RunReport};
+use crate::report::RunReport;
 use chosen::Chosen;
 use workshop::Bench;
 
@@ -48,6 +48,8 @@ pub struct RunRequest {
     pub write: Vec<String>,
     /// A folder that it may read, and whether it may change it.
     pub workspace: Option<(PathBuf, bool)>,
+    /// Whether it starts there, and not in the skill's folder.
+    pub in_workspace: bool,
     /// Where the files go that it leaves in `/out`.
     pub out: Option<PathBuf>,
     /// Seconds after which it is killed.
@@ -97,24 +99,39 @@ impl Host {
         tell: impl FnMut(RunStep) + Send + 'static,
     ) -> Result<RunReport, Fault> {
         // A mistake in the command is said before anything is opened or started.
+        self.settings(&self.home()?)?;
+        let skill = self.captured(&request.skill, &request.roots)?;
+        let why = "no rule of yours says otherwise, and what a skill carries runs only on a person's word";
+        self.run_captured(&skill, request, person, cancel, why, tell)
+    }
+
+    /// The one way to run a script of a skill, for whatever reason it is asked: `why` says it to the person.
+    pub(super) fn run_captured(
+        &self,
+        skill: &Captured,
+        request: &RunRequest,
+        person: Option<Arc<dyn Person>>,
+        cancel: &Cancel,
+        why: &'static str,
+        tell: impl FnMut(RunStep) + Send + 'static,
+    ) -> Result<RunReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
-        let skill = self.captured(&request.skill, &request.roots)?;
         let chosen = skill.choose(request, &settings)?;
-        let (person, surface) = approver(request, &skill, &settings, person)?;
-        let spec = spec(&skill, &chosen, &settings)?;
+        let (person, surface) = approver::of(request, skill, &settings, person)?;
+        let spec = spec(skill, &chosen, &settings)?;
         let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source)?,
         };
-        let bench = self.bench(&home, settings, &skill)?;
-        let record = bench.history(&skill);
+        let bench = self.bench(&home, settings, skill)?;
+        let record = bench.history(skill);
         let asking = person.map(|person| {
             Arc::new(Asking {
                 person,
                 surface,
-                why: "no rule of yours says otherwise, and what a skill carries runs only on a person's word",
+                why,
                 state_folder: self.state_folder(),
                 record,
                 notes: notes::of(request, &chosen.source, &skill.snapshot, &granted.base),
@@ -139,9 +156,9 @@ impl Host {
         let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
         gate.offer(vec![offer]).map_err(|error| Fault::of(&error, "choose another name for the script"))?;
         let ended = gate.call(&raw, cancel);
-        bench.remember(&skill, &ended);
+        bench.remember(skill, &ended);
         gate.end();
-        report::of(ended, raw.tool, &skill, revision)
+        report::of(ended, raw.tool, skill, revision)
     }
 
     fn gate(
@@ -212,6 +229,7 @@ impl Host {
         Granted {
             base: current.canonicalize().unwrap_or_else(|_| current.clone()),
             workspace: request.workspace.as_ref().map(|(path, change)| (current.join(path), access(*change))),
+            in_workspace: request.in_workspace,
             read: request.read.clone(),
             write: request.write.clone(),
             out: request.out.as_ref().map(|out| current.join(out)),
@@ -241,45 +259,6 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
         approval: None,
     };
     ToolSpec::new(definition).map_err(|error| Fault::of(&error, "`fumehood check` says more"))
-}
-
-/// Who answers: the person, or the flag that names what the person approved.
-fn approver(
-    request: &RunRequest,
-    skill: &Captured,
-    settings: &Settings,
-    person: Option<Arc<dyn Person>>,
-) -> Result<(Option<Arc<dyn Person>>, Surface), Fault> {
-    let Some(approved) = &request.approve else { return Ok((person, Surface::Terminal)) };
-    if !settings.approve_by_revision_flag {
-        let message = "--approve is not allowed here";
-        return Err(Fault::new(
-            Code::ApproveFlagOff,
-            message,
-            "answer at the terminal; or, if scripts of yours must run unattended, set revision_flag = true under [approve] in fumehood.toml",
-        ));
-    }
-    let revision = skill.snapshot.revision();
-    if approved.strip_prefix("sha256:").unwrap_or(approved) != revision.sha256().to_string() {
-        let message = "the revision that --approve names is not the skill's";
-        return Err(Fault::new(
-            Code::ApproveMismatch,
-            message,
-            format!("the skill is {revision}; look at what changed before you name it"),
-        ));
-    }
-    Ok((Some(Arc::new(Flag { revision })), Surface::Flag))
-}
-
-/// Says yes to exactly the revision that was named on the command line.
-struct Flag {
-    revision: Revision,
-}
-
-impl Person for Flag {
-    fn ask(&self, question: &Question, _: &dyn Fn() -> Option<Over>) -> Answer {
-        if question.skill.revision == self.revision.to_string() { Answer::Once } else { Answer::No }
-    }
 }
 
 /// The label of a skill that the person named by its path.

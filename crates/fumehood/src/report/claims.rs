@@ -164,7 +164,7 @@ impl FumehoodClaim {
 }
 
 impl ScriptOut {
-    fn of(script: &ScriptClaim) -> Self {
+    pub(crate) fn of(script: &ScriptClaim) -> Self {
         let param = |param: &ParamClaim| ParamOut {
             name: param.name().as_str().to_owned(),
             kind: param.kind().type_name(),

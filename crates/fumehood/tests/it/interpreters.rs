@@ -27,7 +27,7 @@ fn shell() -> (String, String) {
 }
 
 /// A state in which the shell was pinned when it had other bytes.
-fn pinned_before(world: &World) {
+pub(crate) fn pinned_before(world: &World) {
     let (file, _) = shell();
     let sha256 = Sha256::of(b"before").to_string();
     let record = format!(

@@ -8,6 +8,7 @@
     reason = "a test that meets what it does not expect has failed; it reads the repository's own pages"
 )]
 
+mod adopt;
 mod artifact;
 mod bugs;
 mod cli;

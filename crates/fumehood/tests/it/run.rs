@@ -15,10 +15,15 @@ use std::path::Path;
 use fumehood_testkit::{Answer, Call, Skill, World, skill};
 use serde_json::{Value, json};
 
-use crate::{text, world};
+use crate::{program, text};
 
 /// The end of the question, behind which keys count.
 const ASKED: &str = "[y/N]\u{1b}[0m ";
+
+/// A world whose folders a script can be given. At `/tmp` it has a folder of its own.
+fn world() -> World {
+    World::below("/var/tmp", program())
+}
 
 /// What a person gets who answers the question: what the terminal showed, and the answer.
 fn answering<'a>(

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 23] = [
+const SHAPES: [&str; 25] = [
+    "adopt",
+    "adopt-accept",
     "list",
     "check",
     "show",

@@ -89,10 +89,16 @@ impl Script {
             file: self.path().clone(),
             is_declared: matches!(self.source, Source::Declared(_)),
             argv: argv.collect(),
-            directory: SKILL_PLACE.to_owned(),
+            directory: self.directory(named).to_owned(),
             environment: self.workshop.environment.clone(),
             files: named.shown(),
         }
+    }
+
+    /// Where it starts.
+    fn directory<'n>(&self, named: &'n Named) -> &'n str {
+        let workspace = named.workspace.as_ref().filter(|_| self.grants.in_workspace);
+        workspace.map_or(SKILL_PLACE, |(workspace, _)| workspace.identity().resolved())
     }
 
     fn limits(&self, named: &Named) -> Limits {

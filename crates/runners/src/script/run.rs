@@ -207,7 +207,6 @@ impl Ready {
         let output = usize::try_from(parts.output_bytes_max).unwrap_or(usize::MAX);
         let mut builder = sandbox::Profile::builder(&self.interpreter.program, limits, self.named.wall)
             .grant(laid.skill, SKILL_PLACE, sandbox::Access::Read)
-            .directory(SKILL_PLACE)
             .grace(GRACE)
             .output(output, sandbox::OnExcess::Truncate)
             .floor(floor(parts.level_floor));
@@ -215,6 +214,7 @@ impl Ready {
             builder = builder.memory_total(bytes);
         }
         let command = self.plan.command.as_ref().ok_or_else(|| internal("a script without a command"))?;
+        builder = builder.directory(&command.directory);
         for argument in command.argv.iter().skip(1) {
             builder = builder.argument(argument);
         }

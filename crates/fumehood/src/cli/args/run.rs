@@ -25,6 +25,9 @@ pub(in crate::cli) struct RunArgs {
     /// Paths in arguments then count from there and must lie in it.
     #[arg(long, value_name = "DIR[:rw]")]
     workspace: Option<PathBuf>,
+    /// Start the script in the workspace, not in the skill's folder: for scripts that work on the current folder.
+    #[arg(long, requires = "workspace")]
+    in_workspace: bool,
     /// Where the files go that the script leaves in /out, after success and never over what is there.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -56,6 +59,7 @@ impl std::convert::From<RunArgs> for RunRequest {
             read: args.read,
             write: args.write,
             workspace: args.workspace.map(workspace),
+            in_workspace: args.in_workspace,
             out: args.out,
             timeout: args.timeout,
             approve: args.approve,

@@ -45,6 +45,11 @@ fn changed(text: &mut String, file: &ChangedFile) {
         );
         return;
     };
+    self::lines(text, lines);
+}
+
+/// Lines that differ, with those around them.
+pub(super) fn lines(text: &mut String, lines: &[LineChange]) {
     let mut last: Option<&LineChange> = None;
     for line in lines {
         if last.is_some_and(|last| !follows(last, line)) {

@@ -39,7 +39,8 @@ fn about(out: &mut String, question: &Question) {
         line(out, "overlay", format_args!("yours, sha256 {overlay}"));
     }
     if question.declared && !question.description.is_empty() {
-        line(out, "its author says", whole(&question.description));
+        let label = if skill.overlay.is_some() { "described as" } else { "its author says" };
+        line(out, label, whole(&question.description));
     }
     line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
     let _ = writeln!(out);

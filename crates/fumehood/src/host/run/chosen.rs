@@ -1,5 +1,6 @@
 //! Which script is meant, and what runs it.
 
+use fumehood_core::inspect::ManifestState;
 use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::{Code, RelPath, Sha256, Shown, script};
 use fumehood_runners::script::Source;
@@ -121,6 +122,10 @@ impl Captured {
         let undeclared = undeclared.into_iter().map(|script| script.path.as_str().to_owned());
         let all: Vec<String> = declared.chain(undeclared).take(SCRIPTS_NAMED_MAX).collect();
         match all.as_slice() {
+            _ if matches!(self.inspection.fumehood, ManifestState::Refused) => {
+                "its fumehood.json was refused, so nothing that it declares counts; `fumehood check` says why"
+                    .to_owned()
+            }
             [] => "the skill carries nothing that looks like a script; see `fumehood show`".to_owned(),
             all => format!("the skill has {}", Shown::inline(&all.join(", ")).at_most(1024)),
         }

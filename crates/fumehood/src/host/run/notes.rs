@@ -15,6 +15,8 @@ use crate::report::ArgumentNote;
 /// The notes on a call, made when somebody is asked. `base` is where the person is.
 pub(super) fn of(request: &RunRequest, source: &Source, snapshot: &Snapshot, base: &Path) -> Notes {
     let argv = match source {
+        // One that starts in the workspace finds what lies there.
+        Source::Undeclared { .. } if request.in_workspace => Vec::new(),
         Source::Undeclared { .. } => request.argv.clone().unwrap_or_default(),
         // A path of a declared script is resolved by its type.
         Source::Declared(_) => Vec::new(),

@@ -34,8 +34,8 @@ pub(super) fn of(
         Ok(completed) => return Ok(completed_report(blank, completed)),
         Err(error) => error,
     };
-    let ran = error.ran.take();
     let fault = fault(&error);
+    let ran = error.ran.take();
     match ran {
         Some(ran) if ran.exit.is_some() || ran.killed.is_some() => Ok(failed_report(blank, *ran, fault)),
         _ => Err(fault),
@@ -69,11 +69,13 @@ fn completed_report(blank: RunReport, completed: Completed) -> RunReport {
 }
 
 fn failed_report(blank: RunReport, ran: Ran, mut fault: Fault) -> RunReport {
-    // Its words choose between two sentences of ours, and no more.
-    if fault.code == Code::ScriptFailed
-        && READ_ONLY.iter().any(|word| holds(&ran.errors.0, word) || holds(&ran.output.0, word))
-    {
-        WRITES_ELSEWHERE.clone_into(&mut fault.advice);
+    // Its words choose between sentences of ours, and no more.
+    if fault.code == Code::ScriptFailed {
+        let said = |word: &&str| holds(&ran.errors.0, word) || holds(&ran.output.0, word);
+        let reason = REASONS.iter().find(|(words, _)| words.iter().any(said));
+        if let Some((_, advice)) = reason {
+            (*advice).clone_into(&mut fault.advice);
+        }
     }
     RunReport {
         failure: Some(fault),
@@ -103,6 +105,11 @@ fn applied_file(applied: Applied) -> AppliedFile {
         bytes: applied.bytes,
         sha256: applied.sha256.map(|sha256| sha256.to_string()),
     }
+}
+
+/// Whether it ran to an end of its own, so that what is wrong is with what it wrote.
+fn has_ended(error: &GateError) -> bool {
+    error.ran.as_ref().is_some_and(|ran| ran.exit.is_some())
 }
 
 fn fault(error: &GateError) -> Fault {
@@ -135,7 +142,9 @@ fn fault(error: &GateError) -> Fault {
         (Code::FileNotFound | Code::FolderNotFound, _) => {
             "relative paths count from the current folder, in arguments from the workspace; a folder must be there before the run"
         }
-        (Code::WorkspaceRefused, _) => "the script ran, and nothing that it wrote was put in place",
+        (_, Class::Denied | Class::Conflict | Class::TooLarge) if has_ended(error) => {
+            "the script ran, and nothing that it wrote was put in place"
+        }
         (_, Class::Cancelled) => "nothing of it is left, and no file was changed",
         (_, Class::Invalid | Class::Missing) => "check the command",
         (_, Class::Conflict) => "look at what changed, and ask again",
@@ -149,6 +158,22 @@ fn holds(bytes: &[u8], word: &str) -> bool {
     bytes.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
-/// How programs say that they wrote where nothing can be written.
-const READ_ONLY: [&str; 2] = ["Read-only file system", "EROFS: "];
-const WRITES_ELSEWHERE: &str = "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw";
+/// What programs say when they meet what is usual outside and not here, and what to do about it.
+const REASONS: [(&[&str], &str); 4] = [
+    (
+        &["Read-only file system", "EROFS: "],
+        "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw",
+    ),
+    (
+        &["ModuleNotFoundError: No module named", "Error: Cannot find module", "ERR_MODULE_NOT_FOUND"],
+        "it needs a package that its interpreter does not have; nothing is installed, but [interpreters] in fumehood.toml can name one that has it",
+    ),
+    (
+        &["Name or service not known", "Could not resolve host", "ENOTFOUND", "EAI_AGAIN"],
+        "it looked for a host on the network, which no script gets: fetch outside, and grant the result with --read",
+    ),
+    (
+        &["$'\\r'", "\r: not found", "Illegal option -\r"],
+        "its lines end in CR LF, which shells take for a part of the command: convert them in a copy of the skill",
+    ),
+];

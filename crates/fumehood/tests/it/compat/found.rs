@@ -169,13 +169,33 @@ fn a_script_writes_in_out_and_not_beside_itself() {
     assert_eq!(world.read("results/made.txt"), b"made");
 }
 
-// EXE-56: another failure is not explained by it.
+// EXE-56: what is usual outside and missing here is explained; another failure has the usual words.
 #[test]
-fn another_failure_has_the_usual_advice() {
-    let world = approving(&skill("a-skill").file("scripts/fail.sh", "echo no >&2; exit 3\n"));
-    let report = run(&world, "a-skill", ["scripts/fail.sh"]).json();
-    assert_eq!(report["exit_code"], 3);
-    assert!(text(&report["failure"]["advice"]).starts_with("what it wrote says why"), "{report:#}");
+fn a_failure_is_explained_by_what_the_script_wrote() {
+    let skill = skill("a-skill")
+        .file("py.py", "import no_such_package\n")
+        .file("cjs.cjs", "require('no-such-package');\n")
+        .file("mjs.mjs", "import 'no-such-package';\n")
+        .file("net.py", "import socket\nsocket.getaddrinfo('example.com', 80)\n")
+        .file("net.mjs", "await import('node:dns').then(dns => dns.promises.lookup('example.com'));\n")
+        .file("sh.sh", "#!/bin/sh\r\nset -e\r\ncd /skill\r\n")
+        .file("bash.sh", "#!/bin/bash\r\n\r\nexit 1\r\n")
+        .file("fail.sh", "echo no >&2; exit 3\n");
+    let world = approving(&skill);
+    for (script, start) in [
+        ("py.py", "it needs a package"),
+        ("cjs.cjs", "it needs a package"),
+        ("mjs.mjs", "it needs a package"),
+        ("net.py", "it looked for a host on the network"),
+        ("net.mjs", "it looked for a host on the network"),
+        ("sh.sh", "its lines end in CR LF"),
+        ("bash.sh", "its lines end in CR LF"),
+        ("fail.sh", "what it wrote says why"),
+    ] {
+        let report = run(&world, "a-skill", [script]).json();
+        assert_eq!(report["failure"]["code"], "E_SKILL_SCRIPT_FAILED", "{script}: {report:#}");
+        assert!(text(&report["failure"]["advice"]).starts_with(start), "{script}: {report:#}");
+    }
 }
 
 // EXE-48: a file that a script reads at a fixed place in /tmp is there when that very file is granted.
@@ -188,4 +208,26 @@ fn a_file_at_a_fixed_place_in_the_temporary_folder_can_be_granted() {
     assert!(!text(&failed.json()["output"]["text"]).contains("from outside"));
     let granted = output(&world, "a-skill", &["scripts/read.sh", "--read", file, "--", file]);
     assert!(granted.starts_with("from outside\n"), "{granted}");
+}
+
+// EXE-48, DESIGN 5: many scripts work on the current folder. They start in the workspace if the person says so, and are
+// the skill's all the same; what they make there is put in place after success.
+#[test]
+fn a_script_starts_in_the_workspace_if_that_is_asked_for() {
+    let script = "import helper, os\nprint(helper.WORD, os.getcwd())\nopen('made.txt', 'w').write(open('a.txt').read())\n";
+    let skill =
+        skill("a-skill").file("scripts/make.py", script).file("scripts/helper.py", "WORD = 'sibling'\n");
+    let world = approving(&skill);
+    let work = tempfile::tempdir_in("/var/tmp").unwrap();
+    let place = work.path().to_str().unwrap();
+    std::fs::write(work.path().join("a.txt"), "a\n").unwrap();
+    let workspace = format!("{place}:rw");
+    let arguments = ["scripts/make.py", "--workspace", &workspace, "--in-workspace"];
+    assert_eq!(output(&world, "a-skill", &arguments), format!("sibling {place}\n"));
+    assert_eq!(std::fs::read(work.path().join("made.txt")).unwrap(), b"a\n");
+    let elsewhere = run(&world, "a-skill", ["scripts/make.py", "--workspace", &workspace]).json();
+    assert_eq!(elsewhere["output"]["text"], "sibling /skill\n");
+    assert_eq!(elsewhere["exit_code"], 1);
+    let nowhere = run(&world, "a-skill", ["scripts/make.py", "--in-workspace"]);
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.errors());
 }

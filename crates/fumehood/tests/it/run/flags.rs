@@ -142,6 +142,7 @@ fn files_that_are_named_beside_the_call_are_granted() {
     world.write("project/r.txt", "read\n");
     world.write("project/a.txt", "old\n");
     world.folder("out");
+    world.folder("ws");
     let (read, out) = (world.text("project/r.txt"), world.text("out"));
     let arguments = [
         "go.sh",
@@ -150,7 +151,7 @@ fn files_that_are_named_beside_the_call_are_granted() {
         "--write",
         "project/a.txt",
         "--write",
-        "project/made.txt",
+        "ws/made.txt",
         "--out",
         "out",
         "--",
@@ -164,15 +165,14 @@ fn files_that_are_named_beside_the_call_are_granted() {
         .iter()
         .map(|file| (text(&file["path"]), text(&file["change"])))
         .collect();
-    let (a, made, more) =
-        (world.text("project/a.txt"), world.text("project/made.txt"), format!("{out}/more.txt"));
+    let (a, made, more) = (world.text("project/a.txt"), world.text("ws/made.txt"), format!("{out}/more.txt"));
     let mut expected = vec![(a.as_str(), "replaced"), (&made, "created"), (&more, "created")];
     expected.sort_unstable();
     let mut sorted = applied.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, expected);
     assert_eq!(
-        (world.read("project/a.txt"), world.read("project/made.txt")),
+        (world.read("project/a.txt"), world.read("ws/made.txt")),
         (b"new\n".to_vec(), b"made\n".to_vec())
     );
     assert_eq!(world.read("out/more.txt"), b"more\n");
@@ -183,17 +183,19 @@ fn files_that_are_named_beside_the_call_are_granted() {
     assert!(without.errors().contains("No such file"), "{}", without.errors());
     // Never over what is there.
     let again = ran(&world, &arguments);
-    assert_eq!(again.code, Some(2), "{}", again.errors());
+    assert_eq!(again.code, Some(3), "{}", again.errors());
+    assert!(
+        again.errors().contains("more.txt exists") && again.errors().contains("it ran, and"),
+        "{}",
+        again.errors()
+    );
 }
 
 #[test]
 fn a_workspace_is_read_or_changed_as_a_whole() {
-    let script = "cat sub/a.txt; echo changed >sub/a.txt; echo x >new.txt; rm gone.txt\n";
+    let script = "cd \"${1%/sub/a.txt}\"\ncat sub/a.txt\necho changed >sub/a.txt || exit 1\necho x >new.txt\nrm gone.txt\n";
     let params = json!([{"name": "in", "type": "path", "access": "read"}]);
-    let world = flagged(&scripted(
-        &params,
-        &format!("cd \"${{1%/sub/a.txt}}\" && {{ {script} }}\n").replace("\n }", "; }"),
-    ));
+    let world = flagged(&scripted(&params, script));
     world.write("ws/sub/a.txt", "old\n");
     world.write("ws/gone.txt", "");
     world.write("outside.txt", "");

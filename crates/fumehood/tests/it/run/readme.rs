@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{ASKED, receipt};
-use crate::world;
+use super::{ASKED, receipt, world};
 
 /// What follows `cargo run --` in README.md's first command.
 fn arguments() -> Vec<String> {
