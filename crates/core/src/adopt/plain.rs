@@ -50,7 +50,9 @@ pub(super) fn read(source: &str, language: Option<Language>) -> Reading {
             let places = reading.arguments.iter_mut().filter(|argument| argument.is_positional());
             let places: Vec<_> = places.collect();
             if exact_count(source) == Some(places.len()) {
-                places.into_iter().for_each(|argument| argument.required = Some(true));
+                for argument in places {
+                    argument.required = Some(true);
+                }
             }
             // What the usage line sums up as "[options]" is known where getopts has it.
             for flag in flags.into_iter().flatten() {

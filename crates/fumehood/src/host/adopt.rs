@@ -77,7 +77,7 @@ impl Host {
         let overlay = overlay(&skill, old, &kept, &draft)?;
         let path = overlay.as_ref().map(|overlay| Drafts::of(&home).save(overlay)).transpose();
         let path = path.map_err(|error| not_kept(&error))?;
-        let text = overlay.as_ref().map(|overlay| text(overlay)).transpose()?;
+        let text = overlay.as_ref().map(text).transpose()?;
         let mut report = AdoptReport {
             schema_version: SCHEMA_VERSION,
             skill: skill.qualified(),

@@ -301,12 +301,12 @@ fn several_accepted_at_once_are_all_there() {
         .iter()
         .map(|name| call.sit_down(["adopt", "--accept", name, "--root", "skills"], Streams::Pipes))
         .collect();
-    sessions.iter_mut().for_each(|session| {
+    for session in &mut sessions {
         session.see(TAKE_IT);
-    });
-    sessions.iter_mut().for_each(|session| {
+    }
+    for session in &mut sessions {
         session.keys("y\n");
-    });
+    }
     for session in sessions {
         let (shown, answer) = session.leave();
         assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
