@@ -64,9 +64,9 @@ pub struct HostOptions {
 ///
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
-/// state folder: what a person trusts, pins and prunes, and what runs leave; and, in [`Host::run`], the files that the
-/// person said may be changed. Starts processes only in [`Host::doctor`], [`Host::preview_repin`] and [`Host::run`], each
-/// confined, and in [`Host::prove`].
+/// state folder: what a person trusts, pins and prunes, and what drafts and runs leave; in [`Host::accept_draft`], one overlay
+/// in `fumehood.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
+/// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`] and [`Host::adopt`], each confined, and in [`Host::prove`].
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,

@@ -9,7 +9,7 @@ use fumehood_core::{Code, Coded};
 /// The two folders of one person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
-    /// Holds `fumehood.toml`. Written by the person.
+    /// Holds `fumehood.toml`. Written by the person, and by fumehood where the person has seen each word.
     pub config: PathBuf,
     /// Holds what fumehood records. Written by fumehood.
     pub state: PathBuf,

@@ -65,10 +65,10 @@ impl Host {
         let old = settings.overlay(&skill.source, &skill.name);
         let (kept, gone) = kept(old, &skill);
         let undeclared = undeclared(&skill, &kept);
-        let asker = person.filter(|_| request.ask_help);
+        let willing = person.filter(|_| request.ask_help);
         let mut asked = Vec::new();
         for script in &undeclared {
-            asked.push(match asker {
+            asked.push(match willing {
                 Some(person) => self.ask_for_help(&skill, &settings, script, person, cancel, tell)?,
                 None => Asked::not(),
             });

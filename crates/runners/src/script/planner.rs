@@ -50,7 +50,7 @@ impl Planner for Script {
             command: Some(command),
             unsafe_controls: Vec::new(),
         };
-        Ok(Box::new(Ready::new(self.clone(), plan, named, interpreter)))
+        Ok(Box::new(Ready::new(self.clone(), plan, named, interpreter)?))
     }
 }
 

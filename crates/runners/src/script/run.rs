@@ -47,9 +47,26 @@ struct Folders {
     upper: Option<Scratch>,
 }
 
+/// Where on the host that lies which a run gets beside what was named.
+struct Laid<'p> {
+    skill: &'p Path,
+    out: Option<&'p Path>,
+    upper: Option<&'p Path>,
+}
+
 impl Ready {
-    pub(super) fn new(script: Script, plan: Plan, named: Named, interpreter: PinnedInterpreter) -> Self {
-        Self { script, plan, named, interpreter, written: Written::default(), committed: None }
+    /// A planned call that could be launched as far as can be told without laying anything out.
+    pub(super) fn new(
+        script: Script,
+        plan: Plan,
+        named: Named,
+        interpreter: PinnedInterpreter,
+    ) -> Result<Self, RunError> {
+        let ready = Self { script, plan, named, interpreter, written: Written::default(), committed: None };
+        // What cannot be granted together is said before anybody is asked. The places will be others, as unlike all else.
+        let [skill, out, upper] = TRIAL.map(Path::new);
+        ready.profile(&Laid { skill, out: ready.named.has_out().then_some(out), upper: Some(upper) })?;
+        Ok(ready)
     }
 }
 
@@ -109,7 +126,9 @@ impl Ready {
         let workshop = &self.script.workshop;
         let staged = workshop.staging.lay_out(&self.script.skill.snapshot).map_err(|error| host(&error))?;
         self.written = self.prepare()?;
-        let profile = self.profile(&staged)?;
+        let Folders { out, upper } = &self.written.folders;
+        let (out, upper) = (out.as_ref().map(Scratch::path), upper.as_ref().map(Scratch::path));
+        let profile = self.profile(&Laid { skill: staged.path(), out, upper })?;
         // The last looks: from here on nothing is asked of anybody.
         let again = workshop.interpreters.resolve(self.script.interpreter())?;
         if again != self.interpreter {
@@ -174,7 +193,7 @@ impl Ready {
         Ok(changes)
     }
 
-    fn profile(&self, staged: &Staged) -> Result<sandbox::Profile, RunError> {
+    fn profile(&self, laid: &Laid<'_>) -> Result<sandbox::Profile, RunError> {
         let parts = self.script.workshop.envelope.parts();
         let limits = sandbox::Limits {
             cpu_seconds: parts.limits.cpu_seconds,
@@ -187,7 +206,7 @@ impl Ready {
         };
         let output = usize::try_from(parts.output_bytes_max).unwrap_or(usize::MAX);
         let mut builder = sandbox::Profile::builder(&self.interpreter.program, limits, self.named.wall)
-            .grant(staged.path(), SKILL_PLACE, sandbox::Access::Read)
+            .grant(laid.skill, SKILL_PLACE, sandbox::Access::Read)
             .grace(GRACE)
             .output(output, sandbox::OnExcess::Truncate)
             .floor(floor(parts.level_floor));
@@ -213,23 +232,22 @@ impl Ready {
             let open = open.map_err(|_| internal("a file that is open cannot be opened again"))?;
             builder = builder.grant_open(open, file.path());
         }
-        builder = self.folders(builder);
+        builder = self.folders(builder, laid);
         builder.build().map_err(|error| {
             RunError::new(Failure::Path, Code::PathRejected, format!("this cannot be granted: {error}"))
         })
     }
 
-    fn folders(&self, mut builder: sandbox::ProfileBuilder) -> sandbox::ProfileBuilder {
-        let Folders { out, upper } = &self.written.folders;
-        if let Some(out) = out {
-            builder = builder.grant(out.path(), OUT_PLACE, sandbox::Access::Write);
+    fn folders(&self, mut builder: sandbox::ProfileBuilder, laid: &Laid<'_>) -> sandbox::ProfileBuilder {
+        if let Some(out) = laid.out {
+            builder = builder.grant(out, OUT_PLACE, sandbox::Access::Write);
         }
-        match (&self.named.workspace, upper) {
+        match (&self.named.workspace, laid.upper) {
             (Some((workspace, WorkspaceAccess::Read)), _) => {
                 builder.grant(workspace.path(), workspace.path(), sandbox::Access::Read)
             }
             (Some((workspace, WorkspaceAccess::Change)), Some(upper)) => {
-                builder.overlay(workspace.path(), upper.path(), workspace.path())
+                builder.overlay(workspace.path(), upper, workspace.path())
             }
             _ => builder,
         }
@@ -273,3 +291,5 @@ fn internal(message: &str) -> RunError {
 
 /// Between the polite signal and the other one.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
+/// Stands for the places of a run that are not made yet.
+const TRIAL: [&str; 3] = ["/fumehood-trial/skill", "/fumehood-trial/out", "/fumehood-trial/upper"];

@@ -297,3 +297,24 @@ fn what_the_envelope_has_no_room_for_is_refused_by_name() {
         assert_eq!(job.run().is_ok(), fits, "{seconds}");
     }
 }
+
+// More than the sandbox shows at once, or one in another, is refused before anybody is asked.
+#[test]
+fn what_cannot_be_granted_together_is_refused_before_anybody_is_asked() {
+    let world = person();
+    let files = |count: usize| {
+        (0..count).fold(world.shell("ls \"$1/many\" | wc -l").argv(&[&world.text("")]), |job, n| {
+            world.write(&format!("many/{n}"), "x");
+            job.reading(&format!("many/{n}"))
+        })
+    };
+    let asked = || panic!("somebody is asked");
+    // One of a hundred is the skill.
+    assert_eq!(refused(&files(100).when_asked(asked).run()), (Code::PathRejected, Failure::Path));
+    assert_eq!(output(&files(99).run()), "99\n");
+    let mut job = world.shell("true").reading("other/paper");
+    job.interpreter_reads = vec![world.at("other")];
+    assert_eq!(refused(&job.clone().when_asked(asked).run()), (Code::PathRejected, Failure::Path));
+    job.interpreter_reads = vec![world.at("work")];
+    output(&job.run());
+}

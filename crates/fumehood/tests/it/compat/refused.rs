@@ -102,7 +102,7 @@ fn a_project_is_a_workspace_unless_it_holds_skills() {
     let changing = at(".:rw").json();
     assert_eq!((&changing["output"]["text"], &changing["exit_code"]), (&"a\n".into(), &0.into()));
     assert_eq!(changing["failure"]["code"], Code::WorkspaceRefused.as_str());
-    assert!(text(&changing["failure"]["advice"]).starts_with("the script ran"), "{changing:#}");
+    assert!(text(&changing["failure"]["advice"]).starts_with("the script ran, and"), "{changing:#}");
     assert!(!work.path().join(".claude").exists());
 
     std::fs::create_dir_all(work.path().join(".claude/skills")).unwrap();

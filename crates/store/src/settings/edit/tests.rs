@@ -2,6 +2,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use fumehood_core::{Coded as _, SkillName};
 use fumehood_testkit::Scratch;
+use proptest::prelude::*;
 
 use super::*;
 use crate::settings::{DraftError, Drafts, OverlayParts, OverlayScript};
@@ -199,4 +200,30 @@ fn a_draft_is_kept_apart_for_each_source_and_skill_and_never_loaded() {
     assert_eq!(drafts.read("team", one.skill()), Ok(Some(one.clone())));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(matches!(drafts.read("team", one.skill()), Err(DraftError::Unusable(_))));
+}
+
+proptest! {
+    // Whatever stands around an overlay, in whatever order, is there afterwards byte for byte.
+    #[test]
+    fn everything_around_an_overlay_stays(
+        gaps in prop::collection::vec("(# [ -~é]{0,20}\r?\n|\n|  # \\[\\[overlay\\]\\]\n){0,3}", 6),
+        order in Just(vec![0, 1, 2, 3]).prop_shuffle(),
+        newer in prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "d"]), 0..1),
+    ) {
+        let (one, two) = (overlay("one", &["a", "b"]), overlay("two", &["a"]));
+        let newer = overlay("one", &[&["x"], newer.as_slice()].concat());
+        let text = |overlay: &Overlay| {
+            let tables = [
+                piece(overlay),
+                piece(&two),
+                "[environment] # here\nLANG = 'C' # [[overlay]]\n".to_owned(),
+                "[[sources]]\nname = \"team\"\npath = \"\"\"/srv\"\"\"\n".to_owned(),
+            ];
+            let pieces = order.iter().zip(&gaps).map(|(at, gap)| format!("{gap}{}", tables[*at]));
+            pieces.collect::<String>() + &gaps[4]
+        };
+        let place = Place::with(&text(&one));
+        prop_assert_eq!(place.put(&newer), Ok(true));
+        prop_assert_eq!(place.text(), text(&newer));
+    }
 }
