@@ -34,7 +34,7 @@ pub fn main() -> ExitCode {
     let parsed = args::command().try_get_matches_from(&arguments);
     let args = match parsed.and_then(|matches| Args::from_arg_matches(&matches)) {
         Ok(args) => args,
-        Err(error) => return usage(&error, &arguments),
+        Err(error) => return usage(&args::advised(error, &arguments), &arguments),
     };
     let format = args.format;
     match guarded(|| run(args)) {

@@ -16,6 +16,8 @@ pub mod host;
 pub mod report;
 
 pub use fault::Fault;
+/// How what an author or a caller wrote is shown to a person: reports hold it as it was written.
+pub use fumehood_core::Shown;
 /// Being the sandbox's launcher: a program that embeds this library calls [`helper::dispatch`] as its first line, or
 /// nothing can be confined.
 pub use fumehood_sandbox::helper;

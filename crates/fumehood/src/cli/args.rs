@@ -13,7 +13,7 @@ use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
 use crate::host::{JournalHead, WalkLimits};
 pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
-pub(super) use help::command;
+pub(super) use help::{advised, command};
 pub(super) use run::RunArgs;
 
 /// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.

@@ -18,10 +18,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use fumehood_core::Shown;
+use fumehood_core::{Json, Shown};
 
 use super::output::{DIM, ERROR, RESET, WARNING};
-use crate::report::{CatReport, Finding, SourceReport};
+use crate::report::{CatReport, Finding, ParamOut, SourceReport};
 
 pub(super) fn cat(text: &mut String, report: &CatReport) {
     let content = report.content.text().unwrap_or_default();
@@ -76,6 +76,34 @@ pub(in crate::cli) fn quoted(argument: &str) -> String {
         return argument.to_owned();
     }
     format!("'{}'", Shown::inline(argument).at_most(usize::MAX).to_string().replace('\'', "'\\''"))
+}
+
+/// A parameter of a script: its name, what it takes, what it is for. `flag` stands behind what it takes.
+fn parameter(text: &mut String, param: &ParamOut, flag: &str) {
+    let optional = if param.required { "" } else { "  optional" };
+    let _ = write!(text, "    {}  {}{flag}{optional}", Shown::inline(&param.name), takes(param));
+    let _ = match &param.description {
+        Some(description) => writeln!(text, "  {DIM}{}{RESET}", Shown::inline(description)),
+        None => writeln!(text),
+    };
+}
+
+fn takes(param: &ParamOut) -> String {
+    let json = |bound: &Json| String::from_utf8_lossy(&bound.to_bytes()).into_owned();
+    match (param.minimum.as_ref().map(json), param.maximum.as_ref().map(json)) {
+        (Some(least), Some(most)) => return format!("{} {least} to {most}", param.kind),
+        (Some(least), None) => return format!("{} from {least}", param.kind),
+        (None, Some(most)) => return format!("{} to {most}", param.kind),
+        (None, None) => {}
+    }
+    if let Some(values) = &param.values {
+        let values: Vec<_> = values.iter().map(|value| quoted(value)).collect();
+        return format!("one of {}", values.join(" "));
+    }
+    match param.access {
+        Some(access) => format!("{} to {access}", param.kind),
+        None => param.kind.to_owned(),
+    }
 }
 
 fn plural(count: usize, noun: &str) -> String {

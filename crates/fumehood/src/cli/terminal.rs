@@ -1,9 +1,11 @@
 //! The controlling terminal: where a person decides, whatever standard input and output are connected to.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use anstream::adapter::strip_str;
 use fumehood_core::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -78,6 +80,10 @@ impl Terminal {
             };
             let mut line = [0; LINE_BYTES_MAX];
             let length = rustix::io::read(&self.keys, &mut line)?;
+            if line[..length].last() != Some(&b'\n') {
+                // Ctrl-D leaves the cursor behind the question.
+                self.write("\n")?;
+            }
             return Ok(Reply::Line(String::from_utf8_lossy(&line[..length]).into_owned()));
         }
     }
@@ -89,13 +95,21 @@ impl Terminal {
     }
 
     fn write(&self, text: &str) -> Result<(), Errno> {
-        let mut rest = text.as_bytes();
+        let plain = (!wants_styles(|name| std::env::var_os(name))).then(|| strip_str(text).to_string());
+        let mut rest = plain.as_deref().unwrap_or(text).as_bytes();
         while !rest.is_empty() {
             let written = rustix::io::write(&self.keys, rest)?;
             rest = &rest[written..];
         }
         Ok(())
     }
+}
+
+/// Whether bold and colours are wanted where they can be had. What decides for an answer on standard output does not know this
+/// terminal.
+fn wants_styles(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !unwanted && variable("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// A handle on this terminal that shares its lock with nobody: `/dev/tty` is one file for all terminals, and a standard
@@ -175,6 +189,15 @@ mod tests {
             assert!(!is_yes(no), "{no:?}");
         }
         assert!(!is_yes(&format!("yes{}", " ".repeat(LINE_BYTES_MAX - 3))));
+    }
+
+    #[test]
+    fn styles_are_left_out_where_nobody_wants_them() {
+        let wants = |name: &'static str, value: &'static str| {
+            wants_styles(move |asked| (asked == name).then(|| value.into()))
+        };
+        assert!(wants("TERM", "xterm") && wants("NO_COLOR", "") && wants("PATH", "/bin"));
+        assert!(!wants("TERM", "dumb") && !wants("NO_COLOR", "1"));
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Host {
         let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
-            arguments: arguments::of(request, &chosen.source)?,
+            arguments: arguments::of(request, &chosen.source, settings.envelope.timeout_max())?,
         };
         let bench = self.bench(&home, settings, skill)?;
         let record = bench.history(skill);

@@ -3,7 +3,9 @@
 use fumehood_core::Json;
 use fumehood_core::allowed_tools::AllowedTools;
 use fumehood_core::inspect::Inspection;
-use fumehood_core::manifest::{ExecutionManifest, FumehoodManifest, ParamClaim, ScriptClaim};
+use fumehood_core::manifest::{
+    ExecutionManifest, FumehoodManifest, INTEGER_MAX, ParamClaim, ParamKind, ScriptClaim,
+};
 use fumehood_core::yaml::Entry;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -97,6 +99,14 @@ pub struct ParamOut {
     pub flag: Option<String>,
     /// Whether a call must give it.
     pub required: bool,
+    /// What becomes of the file that a path names: `read`, `write` or `create`; null for another type.
+    pub access: Option<&'static str>,
+    /// The texts of which an enum is one; null for another type.
+    pub values: Option<Vec<String>>,
+    /// The least that a number may be; null if nothing is said.
+    pub minimum: Option<Json>,
+    /// The most that a number may be; null if nothing is said.
+    pub maximum: Option<Json>,
 }
 
 /// An isolated tool, as declared.
@@ -165,19 +175,41 @@ impl FumehoodClaim {
 
 impl ScriptOut {
     pub(crate) fn of(script: &ScriptClaim) -> Self {
-        let param = |param: &ParamClaim| ParamOut {
-            name: param.name().as_str().to_owned(),
-            kind: param.kind().type_name(),
-            description: param.description().map(str::to_owned),
-            flag: param.flag().map(|flag| flag.as_str().to_owned()),
-            required: param.is_required(),
-        };
         Self {
             name: script.name().as_str().to_owned(),
             path: script.path().to_string(),
             description: script.description().to_owned(),
             interpreter: script.interpreter().as_str().to_owned(),
-            params: script.params().iter().map(param).collect(),
+            params: script.params().iter().map(ParamOut::of).collect(),
+        }
+    }
+}
+
+impl ParamOut {
+    fn of(param: &ParamClaim) -> Self {
+        // A bound that every integer has says nothing.
+        let bound = |bound: i64| (bound.abs() < INTEGER_MAX).then(|| Json::Number(bound.into()));
+        let (minimum, maximum) = match param.kind() {
+            ParamKind::Integer { minimum, maximum } => (bound(*minimum), bound(*maximum)),
+            ParamKind::Number { minimum, maximum } => (minimum.map(Json::Number), maximum.map(Json::Number)),
+            _ => (None, None),
+        };
+        Self {
+            name: param.name().as_str().to_owned(),
+            kind: param.kind().type_name(),
+            description: param.description().map(str::to_owned),
+            flag: param.flag().map(|flag| flag.as_str().to_owned()),
+            required: param.is_required(),
+            access: match param.kind() {
+                ParamKind::Path { access } => Some(access.as_str()),
+                _ => None,
+            },
+            values: match param.kind() {
+                ParamKind::Enum { values } => Some(values.clone()),
+                _ => None,
+            },
+            minimum,
+            maximum,
         }
     }
 }

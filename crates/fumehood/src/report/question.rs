@@ -111,8 +111,9 @@ pub struct InterpreterAsked {
     pub sha256: String,
 }
 
-/// An argument of a script that nobody declared, which is passed as it stands: a relative path counts from the skill's folder,
-/// where there is no such file, and there is one of this name where the person is.
+/// An argument of a script that nobody declared, which is passed as it stands, and which the script takes otherwise than it is
+/// meant, most likely: a relative path counts from the skill's folder, where there is no such file, and there is one of this
+/// name where the person is; or an absolute one names a file that the script may not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ArgumentNote {
     /// The argument.
@@ -121,6 +122,8 @@ pub struct ArgumentNote {
     pub file: String,
     /// Whether the script may read that file.
     pub granted: bool,
+    /// Whether the argument counts from a folder; if not, it names the file, and the script may not read that.
+    pub relative: bool,
 }
 
 /// A variable of the environment.

@@ -1,8 +1,11 @@
-//! The first help screen: commands in groups, what is used most first.
+//! The first help screen, commands in groups, what is used most first; and what to do about a command line that is wrong.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Args;
 
@@ -30,6 +33,34 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Set up", &["trust-project", "interpreters", "doctor"]),
 ];
 
+/// The error with what to type instead, where we know more than what is in the way.
+pub(in crate::cli) fn advised(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let is_typed = |name: &str| arguments.iter().skip(1).any(|argument| argument == name);
+    let tip = match error.kind() {
+        ErrorKind::UnknownArgument if is_typed("run") => {
+            "a declared script takes --param NAME=VALUE, any other its arguments behind `--`; `fumehood show SKILL` says which is which"
+        }
+        ErrorKind::MissingRequiredArgument if is_typed("run") => {
+            "`fumehood show SKILL` lists its scripts, and what to type for each"
+        }
+        ErrorKind::MissingRequiredArgument if is_typed("prune") => {
+            "say what to remove: --older-than 30d, --keep-bytes 2G or ids; --dry-run shows what would go"
+        }
+        ErrorKind::MissingRequiredArgument if is_typed("receipt") => {
+            "`fumehood runs` lists the ids of receipts"
+        }
+        ErrorKind::MissingRequiredArgument if is_typed("artifact") => {
+            "`fumehood artifact list` lists the ids of artifacts"
+        }
+        _ => return error,
+    };
+    // A misspelt option has a better tip of its own.
+    if error.get(ContextKind::SuggestedArg).is_none() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    }
+    error
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +76,24 @@ mod tests {
         let help = command().render_help().to_string();
         assert!(all.iter().all(|name| help.contains(&format!("\n  {name} "))), "{help}");
         assert!(help.lines().count() <= 40 && help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+
+    #[test]
+    fn a_wrong_command_line_says_what_to_type() {
+        for (typed, tip) in [
+            ("run ./a go file.txt", "tip: a declared script takes --param"),
+            ("run ./a go --file a", "tip: a declared script takes --param"),
+            ("run ./a go --prama a=b", "--param"),
+            ("run ./a", "tip: `fumehood show SKILL` lists its scripts"),
+            ("artifact prune", "tip: say what to remove"),
+            ("artifact head", "tip: `fumehood artifact list`"),
+            ("receipt", "tip: `fumehood runs`"),
+        ] {
+            let words: Vec<OsString> =
+                ["fumehood"].into_iter().chain(typed.split(' ')).map(Into::into).collect();
+            let error = command().try_get_matches_from(&words).unwrap_err();
+            let text = advised(error, &words).render().to_string();
+            assert!(text.contains(tip) && text.matches("tip: ").count() == 1, "{text}");
+        }
     }
 }

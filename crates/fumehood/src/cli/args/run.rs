@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser as _;
+
 use super::From;
 use crate::host::RunRequest;
 
@@ -23,8 +25,8 @@ pub(in crate::cli) struct RunArgs {
     /// A folder that the script may read; with ":rw" also change, all of it after success or nothing.
     ///
     /// Paths in arguments then count from there and must lie in it.
-    #[arg(long, value_name = "DIR[:rw]")]
-    workspace: Option<PathBuf>,
+    #[arg(long, value_name = "DIR[:rw]", value_parser = clap::builder::PathBufValueParser::new().try_map(workspace))]
+    workspace: Option<(PathBuf, bool)>,
     /// Start the script in the workspace, not in the skill's folder: for scripts that work on the current folder.
     #[arg(long, requires = "workspace")]
     in_workspace: bool,
@@ -32,7 +34,7 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Seconds after which the script is killed.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<u64>,
     /// What runs a script that nobody declared, if its file does not say; `fumehood interpreters` lists them.
     #[arg(long, value_name = "KEY")]
@@ -58,7 +60,7 @@ impl std::convert::From<RunArgs> for RunRequest {
             interpreter: args.interpreter,
             read: args.read,
             write: args.write,
-            workspace: args.workspace.map(workspace),
+            workspace: args.workspace,
             in_workspace: args.in_workspace,
             out: args.out,
             timeout: args.timeout,
@@ -76,11 +78,16 @@ fn pair(text: &str) -> Result<(String, String), &'static str> {
 }
 
 /// A folder and whether it may be changed. A folder whose own name ends in ":rw" is reached with a slash behind it.
-fn workspace(path: PathBuf) -> (PathBuf, bool) {
-    match path.to_str().and_then(|text| text.strip_suffix(":rw")) {
-        Some(folder) => (PathBuf::from(folder), true),
-        None => (path, false),
+fn workspace(path: PathBuf) -> Result<(PathBuf, bool), &'static str> {
+    match path.to_str().and_then(|text| text.rsplit_once(':')) {
+        Some((folder, "rw")) => Ok((PathBuf::from(folder), true)),
+        Some((_, "r" | "ro" | "w" | "wr" | "RW")) => Err("write DIR for reading, DIR:rw for changing"),
+        _ => Ok((path, false)),
     }
+}
+
+fn seconds(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "write whole seconds, such as 90")
 }
 
 #[cfg(test)]
@@ -96,8 +103,18 @@ mod tests {
 
     #[test]
     fn a_workspace_is_for_reading_unless_said() {
-        assert_eq!(workspace("/a".into()), ("/a".into(), false));
-        assert_eq!(workspace("/a:rw".into()), ("/a".into(), true));
-        assert_eq!(workspace("/a:rw/".into()), ("/a:rw/".into(), false));
+        assert_eq!(workspace("/a".into()), Ok(("/a".into(), false)));
+        assert_eq!(workspace("/a:rw".into()), Ok(("/a".into(), true)));
+        assert_eq!(workspace("/a:rw/".into()), Ok(("/a:rw/".into(), false)));
+        // What another tool would take.
+        assert!(workspace("/a:ro".into()).is_err());
+        assert_eq!(workspace("/a:ro/".into()), Ok(("/a:ro/".into(), false)));
+        assert_eq!(workspace("/a:b".into()), Ok(("/a:b".into(), false)));
+    }
+
+    #[test]
+    fn a_timeout_is_whole_seconds() {
+        assert_eq!(seconds("90"), Ok(90));
+        assert!(seconds("1m").is_err() && seconds("1.5").is_err() && seconds("").is_err());
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use fumehood_core::Shown;
 
-use super::{diff, plural, shown_path};
+use super::{diff, parameter, plural, shown_path};
 use crate::cli::output::{BOLD, DIM, RESET, WARNING};
 use crate::host::DraftPreview;
-use crate::report::{AcceptReport, AdoptReport, DraftedOut, HelpOut, NoteOut, ParamOut};
+use crate::report::{AcceptReport, AdoptReport, DraftedOut, HelpOut, NoteOut};
 
 /// `typed` is how the person named the skill: roots, then its name.
 pub(in crate::cli) fn drafted(text: &mut String, report: &AdoptReport, typed: &str) {
@@ -49,20 +49,11 @@ fn script(text: &mut String, drafted: &DraftedOut) {
     );
     let _ = writeln!(text, "  {}", Shown::inline(&script.description));
     for param in &script.params {
-        parameter(text, param);
+        let flag = param.flag.as_deref().map(|flag| format!("  {}", Shown::inline(flag))).unwrap_or_default();
+        parameter(text, param, &flag);
     }
     help(text, &drafted.help);
     drafted.notes.iter().for_each(|one| note(text, one));
-}
-
-fn parameter(text: &mut String, param: &ParamOut) {
-    let flag = param.flag.as_deref().map(|flag| format!("  {}", Shown::inline(flag))).unwrap_or_default();
-    let optional = if param.required { "" } else { "  optional" };
-    let _ = write!(text, "    {}  {}{flag}{optional}", Shown::inline(&param.name), param.kind);
-    let _ = match &param.description {
-        Some(description) => writeln!(text, "  {DIM}{}{RESET}", Shown::inline(description)),
-        None => writeln!(text),
-    };
 }
 
 fn help(text: &mut String, help: &HelpOut) {

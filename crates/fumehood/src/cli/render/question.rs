@@ -1,4 +1,5 @@
-//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded.
+//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded. What matters most
+//! comes last, since the first lines may have left a small terminal by the time of the question.
 
 use std::fmt::{Display, Write as _};
 
@@ -20,30 +21,39 @@ pub(in crate::cli) fn question(question: &Question) -> String {
     let out = &mut text;
     let (file, skill) = (whole(&question.file), whole(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
-    about(out, question);
-    touches(out, question);
+    asked(out, question);
     confined(out, question);
-    let _ = writeln!(out);
-    line(out, "asked because", &question.why);
-    line(out, "request", format_args!("{}, open for 5 minutes, good once", question.id));
+    runs(out, question);
+    touches(out, question);
     let _ = writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network.");
     text
 }
 
-fn about(out: &mut String, question: &Question) {
+/// Who asks, and why.
+fn asked(out: &mut String, question: &Question) {
     let skill = &question.skill;
+    if question.declared && !question.description.is_empty() {
+        let label = if skill.overlay.is_some() { "described as" } else { "its author says" };
+        line(out, label, whole(&question.description));
+    }
+    line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
+    line(out, "asked because", &question.why);
+    line(out, "request", format_args!("{}, open for 5 minutes, good once", question.id));
+    if let Some(folder) = &question.state_folder {
+        line(out, "state folder", whole(folder));
+    }
+}
+
+/// Whose bytes run, and how.
+fn runs(out: &mut String, question: &Question) {
+    let skill = &question.skill;
+    let _ = writeln!(out);
     line(out, "skill", format_args!("{}, from the source {}", whole(&skill.name), whole(&skill.source)));
     line(out, "revision", &skill.revision);
     line(out, "", history(&skill.history));
     if let Some(overlay) = &skill.overlay {
         line(out, "overlay", format_args!("yours, sha256 {overlay}"));
     }
-    if question.declared && !question.description.is_empty() {
-        let label = if skill.overlay.is_some() { "described as" } else { "its author says" };
-        line(out, label, whole(&question.description));
-    }
-    line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
-    let _ = writeln!(out);
     let argv: Vec<String> = question.argv.iter().map(|argument| quoted(argument)).collect();
     line(out, "command", argv.join(" "));
     if question.declared {
@@ -55,6 +65,25 @@ fn about(out: &mut String, question: &Question) {
         noted(out, note);
     }
     line(out, "in the folder", whole(&question.directory));
+}
+
+/// What of the person's it may touch, changes last and marked.
+fn touches(out: &mut String, question: &Question) {
+    let _ = writeln!(out);
+    for control in &question.unsafe_controls {
+        line(out, "UNSAFE", control);
+    }
+    if question.files.is_empty() {
+        line(out, "your files", "none");
+    }
+    for file in &question.files {
+        line(out, verb(file), place(file));
+    }
+}
+
+/// What it runs on and within.
+fn confined(out: &mut String, question: &Question) {
+    let _ = writeln!(out);
     let interpreter = &question.interpreter;
     let version = interpreter.version.as_deref().unwrap_or("version unknown");
     line(out, "interpreter", format_args!("{} ({})", whole(&interpreter.path), whole(version)));
@@ -63,27 +92,33 @@ fn about(out: &mut String, question: &Question) {
     let environment: Vec<String> =
         environment.map(|variable| format!("{}={}", variable.name, quoted(&variable.value))).collect();
     line(out, "environment", environment.join(" "));
+    for (index, limit) in question.limits.iter().enumerate() {
+        let label = if index == 0 { "limits" } else { "" };
+        let enforced = enforced(&limit.enforced);
+        line(out, label, format_args!("{} {} ({enforced})", limit.name, limit.value));
+    }
+    let weak: Vec<_> = question.axes.iter().filter(|axis| axis.enforced != "enforced").collect();
+    let rest = plural(question.axes.len() - weak.len(), "axis").replace("axiss", "axes");
+    line(out, "sandbox", format_args!("level {}, {rest} enforced", question.level));
+    for axis in weak {
+        let (name, mechanism) = (&axis.name, &axis.mechanism);
+        line(out, "", format_args!("{name}: {WARNING}{}{RESET}: {mechanism}", enforced(&axis.enforced)));
+    }
 }
 
 /// A path that the script takes otherwise than it was meant, most likely.
 fn noted(out: &mut String, note: &ArgumentNote) {
     let (argument, file) = (quoted(&note.argument), quoted(&note.file));
+    if !note.relative {
+        let text =
+            format_args!("{WARNING}note{RESET}: {argument}: the script cannot see it; add --read {file}");
+        return line(out, "", text);
+    }
     let rest = if note.granted { String::new() } else { format!(" and add --read {file}") };
     let text = format_args!(
         "{WARNING}note{RESET}: {argument}: the script looks for it in the skill's folder; if {file} is meant, write that{rest}"
     );
     line(out, "", text);
-}
-
-/// What of the person's it may touch, changes last and marked.
-fn touches(out: &mut String, question: &Question) {
-    let _ = writeln!(out);
-    if question.files.is_empty() {
-        line(out, "your files", "none");
-    }
-    for file in &question.files {
-        line(out, verb(file), place(file));
-    }
 }
 
 fn verb(file: &FileAsked) -> &'static str {
@@ -102,28 +137,6 @@ fn place(file: &FileAsked) -> String {
         return whole(&file.host).to_string();
     }
     format!("{} (it sees {})", whole(&file.host), whole(&file.inside))
-}
-
-fn confined(out: &mut String, question: &Question) {
-    let _ = writeln!(out);
-    for (index, limit) in question.limits.iter().enumerate() {
-        let label = if index == 0 { "limits" } else { "" };
-        let enforced = enforced(&limit.enforced);
-        line(out, label, format_args!("{} {} ({enforced})", limit.name, limit.value));
-    }
-    let weak: Vec<_> = question.axes.iter().filter(|axis| axis.enforced != "enforced").collect();
-    let rest = plural(question.axes.len() - weak.len(), "axis").replace("axiss", "axes");
-    line(out, "sandbox", format_args!("level {}, {rest} enforced", question.level));
-    for axis in weak {
-        let (name, mechanism) = (&axis.name, &axis.mechanism);
-        line(out, "", format_args!("{name}: {WARNING}{}{RESET}: {mechanism}", enforced(&axis.enforced)));
-    }
-    for control in &question.unsafe_controls {
-        line(out, "UNSAFE", control);
-    }
-    if let Some(folder) = &question.state_folder {
-        line(out, "state folder", whole(folder));
-    }
 }
 
 fn history(history: &History) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use fumehood_core::Shown;
 
-use super::{finding, plural, quoted, shown_path};
+use super::{finding, parameter, plural, quoted, shown_path};
 use crate::cli::output::{BOLD, DIM, RESET};
 use crate::report::{Claims, FumehoodClaim, ParamOut, Reason, ShowReport};
 
@@ -111,16 +111,16 @@ fn claims(text: &mut String, claims: &Claims) {
 fn declared(text: &mut String, claim: &FumehoodClaim, run: Option<&str>) {
     let _ = writeln!(text, "\n{BOLD}Declared{RESET}");
     for script in &claim.scripts {
-        let params: Vec<_> =
-            script.params.iter().map(|param| format!("{}: {}", param.name, param.kind)).collect();
         let _ = writeln!(
             text,
-            "  script {}({})  {} {}",
+            "  script {}  {} {}",
             Shown::inline(&script.name),
-            params.join(", "),
             Shown::inline(&script.interpreter),
             Shown::inline(&script.path)
         );
+        for param in &script.params {
+            parameter(text, param, "");
+        }
         if let Some(run) = run {
             let (name, params) = (quoted(&script.name), params_to_type(&script.params));
             let _ = writeln!(text, "    {DIM}{run} {name}{params}{RESET}");

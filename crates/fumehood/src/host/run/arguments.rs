@@ -1,5 +1,7 @@
 //! What the person typed, as the JSON that the gate checks like anybody's.
 
+use std::time::Duration;
+
 use fumehood_core::manifest::{ParamClaim, ParamKind, RESERVED_PARAM_NAMES};
 use fumehood_core::{Code, Json, Shown};
 use fumehood_runners::script::Source;
@@ -8,7 +10,7 @@ use super::RunRequest;
 use crate::fault::Fault;
 
 /// The arguments of the call, as JSON text.
-pub(super) fn of(request: &RunRequest, source: &Source) -> Result<Vec<u8>, Fault> {
+pub(super) fn of(request: &RunRequest, source: &Source, timeout_max: Duration) -> Result<Vec<u8>, Fault> {
     let mut fields = match source {
         Source::Declared(claim) => typed(request, claim.params())?,
         Source::Undeclared { .. } => {
@@ -17,6 +19,14 @@ pub(super) fn of(request: &RunRequest, source: &Source) -> Result<Vec<u8>, Fault
         }
     };
     if let Some(seconds) = request.timeout {
+        let most = timeout_max.as_secs();
+        if !(1..=most).contains(&seconds) {
+            return Err(Fault::new(
+                Code::SchemaMismatch,
+                format!("a timeout is 1 to {most} seconds"),
+                "timeout_seconds_max under [envelope] in fumehood.toml sets the most",
+            ));
+        }
         fields.push((RESERVED_PARAM_NAMES[0].to_owned(), Json::Number(seconds.into())));
     }
     Ok(Json::Object(fields.into_iter().collect()).to_bytes())
@@ -28,7 +38,7 @@ fn typed(request: &RunRequest, params: &[ParamClaim]) -> Result<Vec<(String, Jso
         let param = params.iter().find(|param| param.name().as_str() == name);
         let param = param.ok_or_else(|| unknown(name, params))?;
         if fields.iter().any(|(given, _)| given == name) {
-            return Err(wrong(name, "is given twice"));
+            return Err(wrong(name, "is given twice", "give it once"));
         }
         fields.push((name.clone(), value(param, text)?));
     }
@@ -45,12 +55,16 @@ fn value(param: &ParamClaim, text: &str) -> Result<Json, Fault> {
         ParamKind::Boolean => match text {
             "true" => Ok(Json::Bool(true)),
             "false" => Ok(Json::Bool(false)),
-            _ => Err(wrong(name, "is true or false")),
+            _ => Err(wrong(name, "is true or false", "write it without quotes, such as NAME=true")),
         },
         ParamKind::Integer { .. } | ParamKind::Number { .. } => {
             match Json::parse(text.as_bytes(), NUMBER_BYTES_MAX) {
                 Ok(number @ Json::Number(_)) => Ok(number),
-                _ => Err(wrong(name, "is a number, such as 12 or 0.5")),
+                _ => Err(wrong(
+                    name,
+                    "is a number, such as 12 or 0.5",
+                    "`fumehood show` lists what the script takes",
+                )),
             }
         }
     }
@@ -66,9 +80,9 @@ fn unknown(name: &str, params: &[ParamClaim]) -> Fault {
     Fault::new(Code::ArgumentInvalid, message, advice)
 }
 
-fn wrong(name: &str, rule: &str) -> Fault {
+fn wrong(name: &str, rule: &str, advice: &str) -> Fault {
     let message = format!("the argument {} {rule}", Shown::inline(name));
-    Fault::new(Code::ArgumentInvalid, message, "write it as --param NAME=VALUE")
+    Fault::new(Code::ArgumentInvalid, message, advice)
 }
 
 const NUMBER_BYTES_MAX: usize = 64;

@@ -4,7 +4,7 @@ use fumehood_core::inspect::ManifestState;
 use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
 use fumehood_core::{Code, RelPath, Sha256, Shown, script};
 use fumehood_runners::script::Source;
-use fumehood_store::Settings;
+use fumehood_store::{Overlay, Settings};
 
 use super::{Captured, RunRequest};
 use crate::fault::Fault;
@@ -47,6 +47,9 @@ impl Captured {
                 });
             }
         }
+        if request.argv.is_some() {
+            self.refuse_argv_of_declared(request, confirmed)?;
+        }
         let mut chosen = self.undeclared(request).map_err(|fault| match (overlay, confirmed) {
             (Some(_), None) => Fault {
                 advice: "your overlay for this skill was confirmed for another revision; look at the difference and confirm it again with `fumehood adopt`".to_owned(),
@@ -56,6 +59,26 @@ impl Captured {
         })?;
         chosen.fail_on_nonzero_exit = settings.fail_on_nonzero_exit;
         Ok(chosen)
+    }
+
+    /// A declared script is not another one because of a `--`; its file can be named to pass arguments as they stand.
+    fn refuse_argv_of_declared(
+        &self,
+        request: &RunRequest,
+        confirmed: Option<&Overlay>,
+    ) -> Result<(), Fault> {
+        let manifest = self.inspection.fumehood.accepted();
+        let own = manifest.map(FumehoodManifest::scripts).unwrap_or_default();
+        let overlaid = confirmed.into_iter().flat_map(Overlay::tools).map(|(_, claim)| claim);
+        let Some(claim) = overlaid.chain(own).find(|claim| claim.name().as_str() == request.script) else {
+            return Ok(());
+        };
+        let message = format!("{} takes --param NAME=VALUE, and nothing behind `--`", claim.name().as_str());
+        let path = Shown::inline(claim.path().as_str()).at_most(1024);
+        let advice = format!(
+            "`fumehood show` lists what it takes; name its file, {path}, to pass arguments as they stand"
+        );
+        Err(Fault::new(Code::ArgumentInvalid, message, advice))
     }
 
     fn undeclared(&self, request: &RunRequest) -> Result<Chosen, Fault> {

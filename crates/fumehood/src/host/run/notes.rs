@@ -29,6 +29,7 @@ pub(super) fn of(request: &RunRequest, source: &Source, snapshot: &Snapshot, bas
 
 fn note(argument: &str, snapshot: &Snapshot, base: &Path, command: &Command) -> Option<ArgumentNote> {
     let path = path_in(argument)?;
+    let relative = !path.starts_with('/');
     let is_skills = RelPath::parse(path).is_ok_and(|path| snapshot.get(&path).is_some());
     let file = base.join(path);
     if is_skills || !file.is_file() {
@@ -37,34 +38,40 @@ fn note(argument: &str, snapshot: &Snapshot, base: &Path, command: &Command) -> 
     let file = file.canonicalize().ok()?;
     let granted =
         command.files.iter().any(|granted| file.starts_with(&granted.host) && granted.host == granted.inside);
-    Some(ArgumentNote { argument: argument.to_owned(), file: file.to_str()?.to_owned(), granted })
+    // What is the system's may be in the sandbox without a grant.
+    if !relative && (granted || SYSTEM.iter().any(|place| file.starts_with(place))) {
+        return None;
+    }
+    Some(ArgumentNote { argument: argument.to_owned(), file: file.to_str()?.to_owned(), granted, relative })
 }
 
-/// What of an argument could be a relative path: all of it, or what follows the `=` of a flag.
+/// What of an argument could be a path: all of it, or what follows the `=` of a flag.
 fn path_in(argument: &str) -> Option<&str> {
     let path = match argument.strip_prefix('-') {
         Some(flag) => flag.split_once('=')?.1,
         None => argument,
     };
     let path = path.strip_prefix("./").unwrap_or(path);
-    (!path.is_empty() && !path.starts_with('/')).then_some(path)
+    (!path.is_empty()).then_some(path)
 }
+
+const SYSTEM: [&str; 8] = ["/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_what_counts_from_some_folder() {
+    fn a_path_is_an_argument_or_the_value_of_a_flag() {
         for (argument, path) in [
             ("a.md", Some("a.md")),
             ("./a/b.md", Some("a/b.md")),
             ("../a.md", Some("../a.md")),
             ("--in=a.md", Some("a.md")),
             ("-i", None),
-            ("--in=/a.md", None),
+            ("--in=/a.md", Some("/a.md")),
             ("--in=", None),
-            ("/a.md", None),
+            ("/a.md", Some("/a.md")),
             ("", None),
         ] {
             assert_eq!(path_in(argument), path, "{argument}");

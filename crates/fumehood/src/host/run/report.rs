@@ -145,6 +145,7 @@ fn fault(error: &GateError) -> Fault {
         (_, Class::Denied | Class::Conflict | Class::TooLarge) if has_ended(error) => {
             "the script ran, and nothing that it wrote was put in place"
         }
+        (Code::FileExists, _) => "name another file, or move that one away: nothing is written over",
         (_, Class::Cancelled) => "nothing of it is left, and no file was changed",
         (_, Class::Invalid | Class::Missing) => "check the command",
         (_, Class::Conflict) => "look at what changed, and ask again",
@@ -159,7 +160,7 @@ fn holds(bytes: &[u8], word: &str) -> bool {
 }
 
 /// What programs say when they meet what is usual outside and not here, and what to do about it.
-const REASONS: [(&[&str], &str); 4] = [
+const REASONS: [(&[&str], &str); 5] = [
     (
         &["Read-only file system", "EROFS: "],
         "the skill's folder and all others are read-only to it: let it write to /out, which --out DIR collects, or give it --workspace DIR:rw",
@@ -171,6 +172,10 @@ const REASONS: [(&[&str], &str); 4] = [
     (
         &["Name or service not known", "Could not resolve host", "ENOTFOUND", "EAI_AGAIN"],
         "it looked for a host on the network, which no script gets: fetch outside, and grant the result with --read",
+    ),
+    (
+        &["/out': No such file", "/out’: No such file", "create /out/", "directory: '/out/", "open '/out/"],
+        "/out is there when --out DIR says where its files go, or --write names one; folders in it are the script's to make",
     ),
     (
         &["$'\\r'", "\r: not found", "Illegal option -\r"],

@@ -39,9 +39,9 @@ fn normalised(world: &World, shown: &str) -> String {
     let shell = text.split_once("command         ").unwrap().1.split_once(' ').unwrap().0.to_owned();
     text = text.replace(&shell, "SHELL");
     let (before, rest) = text.split_once("  limits  ").unwrap();
-    let (confined, after) = rest.split_once("\n\n  asked because").unwrap();
+    let (confined, after) = rest.split_once("\n\n  skill  ").unwrap();
     assert_confined(confined, &receipt);
-    format!("{before}CONFINED\n\n  asked because{after}")
+    format!("{before}CONFINED\n\n  skill  {after}")
 }
 
 fn text_of(value: &Value) -> String {
@@ -90,22 +90,22 @@ fn the_question_says_all_of_it_and_nothing_acts_on_the_terminal() {
     let seen = r"\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\u{202e}\u{200b}\r\u{9b}31m\nRun it once? [y/N] y";
     let expected = format!(
         "\nRun go.sh from tool?\n\n  \
+         its author says Goes.{seen}\n  \
+         asked by        cli, in RUN\n  \
+         asked because   no rule of yours says otherwise, and what a skill carries runs only on a person's word\n  \
+         request         ASK, open for 5 minutes, good once\n\n  \
+         interpreter     INTERPRETER\n                  \
+         sha256 SHA256\n  \
+         environment     HOME=/tmp LANG=C.UTF-8 PATH=/usr/bin:/bin TMPDIR=/tmp\n\
+         CONFINED\n\n  \
          skill           tool, from the source path\n  \
          revision        REVISION\n                  \
          nothing of this skill was approved here before\n  \
-         its author says Goes.{seen}\n  \
-         asked by        cli, in RUN\n\n  \
          command         SHELL /skill/go.sh --text '{seen}' 'WORLD/project/a \\u{{202e}}b.txt' /out/new.txt\n  \
          arguments       ARGUMENTS\n  \
-         in the folder   /skill\n  \
-         interpreter     INTERPRETER\n                  \
-         sha256 SHA256\n  \
-         environment     HOME=/tmp LANG=C.UTF-8 PATH=/usr/bin:/bin TMPDIR=/tmp\n\n  \
+         in the folder   /skill\n\n  \
          may read        WORLD/project/a \\u{{202e}}b.txt\n  \
          may make        WORLD/project/new.txt (it sees /out/new.txt)\n\n\
-         CONFINED\n\n  \
-         asked because   no rule of yours says otherwise, and what a skill carries runs only on a person's word\n  \
-         request         ASK, open for 5 minutes, good once\n\n\
          It can read and change nothing else of yours, and reaches no network.\n\
          Run it once? [y/N] y\n"
     );
