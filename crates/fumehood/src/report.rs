@@ -43,7 +43,9 @@ pub use doctor::{
 
 pub use interpreters::{InterpretersReport, ListedInterpreter, PinReport, RepinReport};
 
-pub use claims::{Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, ParamOut, ScriptOut};
+pub use claims::{
+    Claims, ExecutionClaim, Frontmatter, FumehoodClaim, IsolatedToolOut, OverlayOut, ParamOut, ScriptOut,
+};
 
 /// The version of every shape here.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -215,6 +217,8 @@ pub struct ShowReport {
     pub files: Vec<FileOut>,
     /// What the skill says about itself beyond name and description.
     pub claims: Claims,
+    /// What `fumehood.toml` declares for it.
+    pub overlay: Option<OverlayOut>,
     /// Files that look like scripts and that nothing declares.
     pub undeclared_scripts: Vec<UndeclaredScriptOut>,
 }

@@ -11,6 +11,8 @@ use crate::host::{AdoptRequest, Host};
 
 pub(super) fn adopt(host: &Host, args: AdoptArgs, out: &Output) -> Result<ExitCode, Fault> {
     let AdoptArgs { skill, accept, no_help, from } = args;
+    let roots = from.roots.iter().map(|root| format!("--root {} ", render::quoted(&root.to_string_lossy())));
+    let typed = roots.collect::<String>() + &render::quoted(&skill);
     if accept {
         let preview = host.preview_draft(&skill, &from.roots)?;
         // What is there already needs nobody's yes.
@@ -18,10 +20,8 @@ pub(super) fn adopt(host: &Host, args: AdoptArgs, out: &Output) -> Result<ExitCo
             terminal::confirm(&render::adopt::question(&preview))?;
         }
         let report = host.accept_draft(&preview)?;
-        return done(out, &report, |text| render::adopt::accepted(text, &report));
+        return done(out, &report, |text| render::adopt::accepted(text, &report, &typed));
     }
-    let roots = from.roots.iter().map(|root| format!("--root {} ", render::quoted(&root.to_string_lossy())));
-    let typed = roots.collect::<String>() + &render::quoted(&skill);
     let request = AdoptRequest { skill, roots: from.roots, ask_help: !no_help };
     let ended = attended(|person, cancel, tell| host.adopt(&request, person.as_ref(), cancel, &tell))?;
     let report = ended?;

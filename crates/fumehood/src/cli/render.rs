@@ -97,8 +97,12 @@ fn takes(param: &ParamOut) -> String {
         (None, None) => {}
     }
     if let Some(values) = &param.values {
-        let values: Vec<_> = values.iter().map(|value| quoted(value)).collect();
-        return format!("one of {}", values.join(" "));
+        let is_word = |value: &str| !value.is_empty() && value.chars().all(char::is_alphanumeric);
+        let values = values.iter().map(|value| match Shown::inline(value) {
+            shown if is_word(value) => shown.to_string(),
+            shown => format!("'{shown}'"),
+        });
+        return format!("one of {}", values.collect::<Vec<_>>().join(" "));
     }
     match param.access {
         Some(access) => format!("{} to {access}", param.kind),

@@ -262,5 +262,5 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
 }
 
 /// The label of a skill that the person named by its path.
-const GIVEN: &str = "path";
+pub(super) const GIVEN: &str = "path";
 const REPORT: &str = "this is a bug; please report it";

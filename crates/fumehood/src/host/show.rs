@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use fumehood_core::inspect::{FileBytes, Inspection, inspect};
 use fumehood_core::script::HintSource;
 use fumehood_core::skill::{Enforcement, FIELDS, Rescue, SkillText};
-use fumehood_core::{Code, Diagnostic, RelPath, Shown};
-use fumehood_store::{BytesOf, CaptureError, FileError, Folder, Snapshot};
+use fumehood_core::{Code, Diagnostic, RelPath, Shown, SkillName};
+use fumehood_store::{BytesOf, CaptureError, FileError, Folder, Home, Settings, Snapshot};
 
 use super::check::name_of;
+use super::run::GIVEN;
 use super::{Host, Opened};
 use crate::fault::Fault;
 use crate::report::{
-    CatReport, Claims, Content, ExecutionSupport, FileOut, FormatSupport, Frontmatter, Reason,
-    ResourceSupport, SCHEMA_VERSION, ShowReport, UndeclaredScriptOut, findings,
+    CatReport, Claims, Content, ExecutionSupport, FileOut, FormatSupport, Frontmatter, OverlayOut, Reason,
+    ResourceSupport, SCHEMA_VERSION, ScriptOut, ShowReport, UndeclaredScriptOut, findings,
 };
 
 /// Which bytes of a file.
@@ -44,12 +45,29 @@ impl Host {
         let md = snapshot.map_or_else(|| folder.skill_md(), Snapshot::skill_md);
         let inspection = inspect(md.reading(folder.directory_name()), facts, bytes);
         let mut report = shown(&*folder, &md.file, &inspection, snapshot, bytes);
+        report.overlay = self.overlaid(source.as_deref(), &report.name, snapshot);
+        if let Some(overlay) = report.overlay.as_ref().filter(|overlay| overlay.confirmed) {
+            let is_declared = |path: &str| overlay.scripts.iter().any(|script| script.path == path);
+            report.undeclared_scripts.retain(|script| !is_declared(&script.path));
+        }
         // A skill that cannot have a revision has a finding already; that it changed just now is new.
         if let Err(error @ (CaptureError::Changed | CaptureError::Unreadable)) = captured {
             let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
             report.diagnostics.extend(findings(&[finding]));
         }
         Ok(ShowReport { source, shadowed_by, ..report })
+    }
+
+    /// What the settings declare for a skill. Settings that cannot be read declare nothing: `run` says what is wrong with them,
+    /// and looking at a folder needs none.
+    fn overlaid(&self, source: Option<&str>, name: &str, snapshot: Option<&Snapshot>) -> Option<OverlayOut> {
+        let home = Home::find(&self.surroundings).ok()?;
+        let settings = Settings::read(&home, &self.surroundings).ok()?;
+        let overlay = settings.overlay(source.unwrap_or(GIVEN), &SkillName::parse(name).ok()?)?;
+        Some(OverlayOut {
+            confirmed: snapshot.is_some_and(|snapshot| overlay.is_confirmed_for(snapshot.revision())),
+            scripts: overlay.tools().map(|(_, script)| ScriptOut::of(script)).collect(),
+        })
     }
 
     /// Gives a file of a skill, or a range of it, to `write` in pieces; returns its size.
@@ -166,6 +184,7 @@ fn shown(
         execution_available: false,
         files: files(inspection, snapshot),
         claims: Claims::of(inspection),
+        overlay: None,
         undeclared_scripts: undeclared(inspection, bytes),
     }
 }

@@ -70,6 +70,15 @@ pub struct FumehoodClaim {
     pub channel: Option<&'static str>,
 }
 
+/// Scripts that the deployer declares for a skill of somebody else.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct OverlayOut {
+    /// Whether it was confirmed for this revision. If not, it counts for nothing.
+    pub confirmed: bool,
+    /// Its scripts.
+    pub scripts: Vec<ScriptOut>,
+}
+
 /// A script, as declared.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct ScriptOut {

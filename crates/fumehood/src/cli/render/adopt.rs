@@ -106,7 +106,8 @@ pub(in crate::cli) fn question(preview: &DraftPreview) -> String {
     text
 }
 
-pub(in crate::cli) fn accepted(text: &mut String, report: &AcceptReport) {
+/// `typed` as in [`drafted`].
+pub(in crate::cli) fn accepted(text: &mut String, report: &AcceptReport, typed: &str) {
     let skill = Shown::inline(&report.skill);
     let settings = shown_path(report.settings.as_ref());
     let _ = match (report.changed, report.replaced) {
@@ -117,4 +118,5 @@ pub(in crate::cli) fn accepted(text: &mut String, report: &AcceptReport) {
     let names = report.scripts.join(", ");
     let count = plural(report.scripts.len(), "script");
     let _ = writeln!(text, "It declares {count}: {}", Shown::inline(&names).at_most(8192));
+    let _ = writeln!(text, "What to type for each: fumehood show {typed}");
 }

@@ -7,7 +7,7 @@ use fumehood_core::Shown;
 
 use super::{finding, parameter, plural, quoted, shown_path};
 use crate::cli::output::{BOLD, DIM, RESET};
-use crate::report::{Claims, FumehoodClaim, ParamOut, Reason, ShowReport};
+use crate::report::{Claims, FumehoodClaim, ParamOut, Reason, ScriptOut, ShowReport};
 
 /// `run` is how the person would begin to run something of this skill: the command, the roots and the skill as typed.
 pub(in crate::cli) fn show(text: &mut String, report: &ShowReport, run: &str) {
@@ -16,6 +16,16 @@ pub(in crate::cli) fn show(text: &mut String, report: &ShowReport, run: &str) {
     let run = Some(run).filter(|_| report.execution.scripts_available);
     if let Some(fumehood) = &report.claims.fumehood {
         declared(text, fumehood, run);
+    }
+    if let Some(overlay) = &report.overlay {
+        let _ = writeln!(text, "\n{BOLD}Declared by you{RESET}, in fumehood.toml");
+        if overlay.confirmed {
+            overlay.scripts.iter().for_each(|one| script(text, one, run));
+        } else {
+            let again =
+                "not for this revision, so it counts for nothing; draft it again with `fumehood adopt`";
+            let _ = writeln!(text, "  {again}");
+        }
     }
     if !report.undeclared_scripts.is_empty() {
         let _ = writeln!(text, "\n{BOLD}Undeclared scripts{RESET}");
@@ -110,25 +120,27 @@ fn claims(text: &mut String, claims: &Claims) {
 
 fn declared(text: &mut String, claim: &FumehoodClaim, run: Option<&str>) {
     let _ = writeln!(text, "\n{BOLD}Declared{RESET}");
-    for script in &claim.scripts {
-        let _ = writeln!(
-            text,
-            "  script {}  {} {}",
-            Shown::inline(&script.name),
-            Shown::inline(&script.interpreter),
-            Shown::inline(&script.path)
-        );
-        for param in &script.params {
-            parameter(text, param, "");
-        }
-        if let Some(run) = run {
-            let (name, params) = (quoted(&script.name), params_to_type(&script.params));
-            let _ = writeln!(text, "    {DIM}{run} {name}{params}{RESET}");
-        }
-    }
+    claim.scripts.iter().for_each(|one| script(text, one, run));
     for tool in &claim.isolated_tools {
         let _ =
             writeln!(text, "  isolated tool {}  {}", Shown::inline(&tool.name), Shown::inline(&tool.source));
+    }
+}
+
+fn script(text: &mut String, script: &ScriptOut, run: Option<&str>) {
+    let _ = writeln!(
+        text,
+        "  script {}  {} {}",
+        Shown::inline(&script.name),
+        Shown::inline(&script.interpreter),
+        Shown::inline(&script.path)
+    );
+    for param in &script.params {
+        parameter(text, param, "");
+    }
+    if let Some(run) = run {
+        let (name, params) = (quoted(&script.name), params_to_type(&script.params));
+        let _ = writeln!(text, "    {DIM}{run} {name}{params}{RESET}");
     }
 }
 
