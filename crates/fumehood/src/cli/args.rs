@@ -70,7 +70,7 @@ pub(super) enum Command {
     /// standard output. Exits with 1 if it fails or is killed.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Draft typed parameters for scripts that nobody declared, so that `run` takes --param.
+    /// Draft typed parameters for scripts nobody declared, so that `run` takes --param.
     ///
     /// Reads what each script takes from its source, and from its --help, which runs in the sandbox, each on your word. The
     /// draft is kept apart and counts for nothing until --accept has shown it to you and you said yes.

@@ -1,4 +1,4 @@
-//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded.
+//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded where it is shown.
 
 use std::fmt::{Display, Write as _};
 
@@ -18,7 +18,7 @@ pub(in crate::cli) fn prompt() -> String {
 pub(in crate::cli) fn question(question: &Question) -> String {
     let mut text = String::new();
     let out = &mut text;
-    let (file, skill) = (whole(&question.file), whole(&question.skill.name));
+    let (file, skill) = (quoted(&question.file), quoted(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
     about(out, question);
     touches(out, question);
@@ -93,7 +93,7 @@ fn verb(file: &FileAsked) -> &'static str {
         "replace" => "MAY REPLACE",
         "create" => "may make",
         "change_folder" => "MAY CHANGE",
-        _ => "may put files in",
+        _ => "may put in",
     }
 }
 
@@ -149,7 +149,7 @@ fn enforced(word: &str) -> &'static str {
 
 /// One thing under its label.
 fn line(out: &mut String, label: &str, value: impl Display) {
-    let _ = writeln!(out, "  {label:<16}{value}");
+    let _ = writeln!(out, "  {label:<15} {value}");
 }
 
 /// All of a text that somebody else wrote, on one line.
