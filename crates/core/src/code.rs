@@ -346,7 +346,7 @@ codes! {
     JournalDamaged "E_JOURNAL_DAMAGED" Unavailable false "The journal cannot be read; move it aside to keep it, and a new one is begun."
     JournalForeign "E_JOURNAL_FOREIGN" Unavailable false "The file at the journal's place is not fumehood's, or another version's."
     JournalBroken "E_JOURNAL_BROKEN" Conflict false "The journal's chain does not hold: a row was changed, removed, inserted or moved."
-    JournalRow "E_JOURNAL_ROW" TooLarge false "A row for the journal is no JSON, or larger than 1 MiB."
+    JournalRow "E_JOURNAL_ROW" TooLarge false "A row for the journal is no JSON, or larger than 4 MiB."
 
     // JSON.
     JsonTooLarge "E_JSON_TOO_LARGE" TooLarge false "The JSON text is larger than its limit."

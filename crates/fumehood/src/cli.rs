@@ -4,6 +4,7 @@ mod adopt;
 mod args;
 mod artifact;
 mod doctor;
+mod fold;
 mod interpreters;
 mod interrupt;
 mod json;

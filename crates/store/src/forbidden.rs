@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
+use crate::settings::FILE_NAME;
 
 /// The places that are never granted, as the host knows them. Paths are compared by component.
 ///
@@ -41,11 +42,13 @@ pub const RESERVED: [&str; 11] =
 const TEMPORARY: &str = "/tmp";
 
 impl Forbidden {
-    /// The state and the config folder, and what is always forbidden.
+    /// The state and the config folder, the file of settings behind its links, and what is always forbidden.
     pub fn of(home: &Home) -> Self {
         Self { places: Vec::new() }
             .with(ForbiddenKind::State, &home.state)
             .with(ForbiddenKind::Config, &home.config)
+            // Who keeps settings under version control has a link here to a file in some project.
+            .with(ForbiddenKind::Config, &home.config.join(FILE_NAME))
     }
 
     /// One more place. It need not exist yet; links that lead to it are followed now.
@@ -114,17 +117,36 @@ impl ForbiddenKind {
     }
 }
 
-/// The path behind all links, as far as there is anything.
+/// The path behind all links, as far as there is anything. A link to what is not there yet counts: it leads to whatever
+/// somebody makes there.
 fn resolved(path: &Path) -> PathBuf {
-    for there in path.ancestors() {
-        if let Ok(real) = std::fs::canonicalize(there) {
-            return path.strip_prefix(there).map_or(real.clone(), |rest| {
-                if rest.as_os_str().is_empty() { real } else { real.join(rest) }
-            });
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        match step(&path) {
+            Ok(end) => return end,
+            Err(further) => path = further,
         }
     }
-    path.to_path_buf()
+    path
 }
+
+/// The path behind all links, or the path behind the first one that leads to nothing.
+fn step(path: &Path) -> Result<PathBuf, PathBuf> {
+    for there in path.ancestors() {
+        let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
+        let with_rest = |place: PathBuf| if rest.as_os_str().is_empty() { place } else { place.join(rest) };
+        if let Ok(real) = std::fs::canonicalize(there) {
+            return Ok(with_rest(real));
+        }
+        if let (Ok(target), Some(folder)) = (std::fs::read_link(there), there.parent()) {
+            return Err(with_rest(folder.join(target)));
+        }
+    }
+    Ok(path.to_path_buf())
+}
+
+/// As many as the system follows.
+const LINKS_MAX: usize = 40;
 
 #[cfg(test)]
 mod tests {
@@ -211,5 +233,28 @@ mod tests {
             assert_eq!(forbidden.against_workspace(&scratch.at(path)), Some(State), "{path}");
         }
         assert_eq!(forbidden.against_workspace(&scratch.at("other")), None);
+    }
+
+    // EXE-51: a script that could write the settings behind a link would say what it may have.
+    #[test]
+    fn the_settings_behind_a_link_are_kept_out_of_every_grant() {
+        let scratch = Scratch::new();
+        for folder in ["config", "dotfiles", "other"] {
+            scratch.folder(folder);
+        }
+        scratch.link("config/fumehood.toml", scratch.at("middle"));
+        scratch.link("middle", "dotfiles/fumehood.toml");
+        let home = Home { state: scratch.at("state"), config: scratch.at("config") };
+        let file = scratch.at("dotfiles/fumehood.toml");
+        // Whether or not there is such a file yet.
+        for _ in 0..2 {
+            let forbidden = Forbidden::of(&home);
+            assert_eq!(forbidden.against_workspace(&scratch.at("dotfiles")), Some(Config));
+            assert_eq!(forbidden.against_reading(&file), Some(Config));
+            assert_eq!(forbidden.against_writing(&file), Some(Config));
+            assert_eq!(forbidden.against_writing(&scratch.at("dotfiles/other.toml")), None);
+            assert_eq!(forbidden.against_workspace(&scratch.at("other")), None);
+            scratch.file("dotfiles/fumehood.toml", "");
+        }
     }
 }

@@ -82,7 +82,7 @@ impl fmt::Display for Head {
 
 impl Journal {
     /// Bytes of a row's JSON.
-    pub const JSON_BYTES_MAX: usize = 1 << 20;
+    pub const JSON_BYTES_MAX: usize = 4 << 20;
     /// Rows of one listing.
     pub const LISTED_MAX: usize = 10_000;
 
@@ -108,7 +108,7 @@ impl Journal {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a row: `kind` of 1 to 64 characters of `a-z0-9._`, `json` any JSON up to 1 MiB. Returns the new head.
+    /// Adds a row: `kind` of 1 to 64 characters of `a-z0-9._`, `json` any JSON up to 4 MiB. Returns the new head.
     ///
     /// # Errors
     /// `E_JOURNAL_ROW`; `E_JOURNAL_DAMAGED`; `E_STATE_UNAVAILABLE` if the disk is full or others hold the journal for
@@ -124,7 +124,7 @@ impl Journal {
             return Err(JournalError::Row("has a kind that is none"));
         }
         if json.len() > Self::JSON_BYTES_MAX {
-            return Err(JournalError::Row("is larger than 1 MiB"));
+            return Err(JournalError::Row("is larger than 4 MiB"));
         }
         let mut connection = self.connection();
         let wrong = failed("write");

@@ -152,7 +152,7 @@ fn check_label(name: &str) -> Result<(), String> {
 
 /// Labels of the conventional roots.
 pub const RESERVED_LABELS: [&str; 4] = ["user-agents", "user-claude", "project-agents", "project-claude"];
-const FILE_NAME: &str = "fumehood.toml";
+pub(crate) const FILE_NAME: &str = "fumehood.toml";
 const LABEL_CHARS_MAX: usize = 32;
 
 impl Coded for SettingsError {

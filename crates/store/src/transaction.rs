@@ -137,6 +137,7 @@ impl Transactions {
         if changes.is_empty() {
             return Ok(nothing);
         }
+        changes.check_record()?;
         let disk = Disk { before };
         let staging = staging_name()?;
         let places = changes.places.iter();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::call::{self, Answer, Call, SETSID, finish};
 
@@ -161,6 +162,9 @@ impl Terminal {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let inside = File::from(rustix::fs::open(name.as_c_str(), flags, Mode::empty()).expect("a terminal"));
         let outside = File::from(outside);
+        // So large that everything is seen as it was written.
+        let size = Winsize { ws_row: 9999, ws_col: 9999, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&inside, size).expect("a terminal has a size");
         let mut reader = outside.try_clone().expect("a handle");
         let (send, pieces) = mpsc::channel();
         // Ends with an error when the last handle inside is closed.

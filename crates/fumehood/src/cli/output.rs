@@ -10,7 +10,7 @@ use fumehood_core::{Code, Shown};
 use serde::Serialize;
 
 use super::args::Format;
-use super::json;
+use super::{fold, json};
 use crate::fault::Fault;
 
 /// Where answers go and in which form.
@@ -53,7 +53,7 @@ impl Output {
         if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
             buffer = strip_str(&buffer).to_string();
         }
-        raw(buffer.as_bytes())
+        raw(fold::for_terminal(&buffer, fold::size_of(&io::stdout())).as_bytes())
     }
 }
 
@@ -96,14 +96,16 @@ pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
         Format::Json => {
             json::to_vec(fault).map_err(io::Error::from).and_then(|bytes| stderr.write_all(&bytes))
         }
-        Format::Text => writeln!(
-            stderr,
-            "{ERROR}error{RESET}: {} [{}]\n  {}\n  ({})",
-            Shown::block(&fault.message),
-            fault.code,
-            Shown::block(&fault.advice),
-            fault.id
-        ),
+        Format::Text => {
+            let text = format!(
+                "{ERROR}error{RESET}: {} [{}]\n  {}\n  ({})",
+                Shown::block(&fault.message),
+                fault.code,
+                Shown::block(&fault.advice),
+                fault.id
+            );
+            writeln!(stderr, "{}", fold::for_terminal(&text, fold::size_of(&io::stderr())))
+        }
     };
     ExitCode::from(fault.class.exit_code())
 }

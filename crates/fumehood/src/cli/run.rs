@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use fumehood_core::Shown;
 
 use super::args::RunArgs;
+use super::fold::{self, Size};
 use super::interrupt::Interrupt;
 use super::output::{self, DIM, GOOD, Output, RESET, WARNING};
 use super::render;
 use super::terminal::{self, Terminal};
 use crate::fault::Fault;
 use crate::host::{Cancel, Host, Over, Person, RunRequest, RunStep};
-use crate::report::{Answer, AppliedFile, Question, RunReport, Written};
+use crate::report::{Answer, Question, RunReport, Written};
 
 pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, Fault> {
     let ended = attended(|person, cancel, tell| {
@@ -159,19 +160,16 @@ impl Stage {
 
 /// What the script wrote goes where its own streams would, then what there is to say about it.
 fn show(report: &RunReport) -> Result<(), Fault> {
-    if output::is_terminal() {
-        output::raw(visible(&report.output).as_bytes())?;
-    } else {
-        output::raw(report.output.content.bytes())?;
+    match fold::size_of(&io::stdout()) {
+        Some(size) => output::raw(visible(&report.output, size).as_bytes())?,
+        None => output::raw(report.output.content.bytes())?,
     }
-    let mut stderr = io::stderr().lock();
+    let size = fold::size_of(&io::stderr());
     // Nobody is left to tell if this fails.
-    let _ = if stderr.is_terminal() {
-        stderr.write_all(visible(&report.errors).as_bytes())
-    } else {
-        stderr.write_all(report.errors.content.bytes())
+    let _ = match size {
+        Some(size) => io::stderr().write_all(visible(&report.errors, size).as_bytes()),
+        None => io::stderr().write_all(report.errors.content.bytes()),
     };
-    drop(stderr);
     let mut stderr = anstream::AutoStream::auto(io::stderr().lock());
     for (name, stream) in [("standard output", &report.output), ("standard error", &report.errors)] {
         if stream.dropped_bytes > 0 {
@@ -183,7 +181,8 @@ fn show(report: &RunReport) -> Result<(), Fault> {
         }
     }
     for file in &report.files_applied {
-        let _ = writeln!(stderr, "{GOOD}{}{RESET} {}", file.change, place(file));
+        let line = format!("{GOOD}{}{RESET} {}", file.change, render::quoted(&file.path));
+        let _ = writeln!(stderr, "{}", fold::for_terminal(&line, size));
     }
     if io::stderr().is_terminal() {
         let artifact = report.output.artifact.as_deref().unwrap_or("none");
@@ -196,18 +195,10 @@ fn show(report: &RunReport) -> Result<(), Fault> {
     Ok(())
 }
 
-fn place(file: &AppliedFile) -> String {
-    Shown::inline(&file.path).at_most(usize::MAX).to_string()
-}
-
-/// Output as a person may see it, its last line ended.
-fn visible(stream: &Written) -> String {
+/// Output as a person may see it: nothing of it can be taken for what fumehood says.
+fn visible(stream: &Written, size: Size) -> String {
     let text = String::from_utf8_lossy(stream.content.bytes());
-    let mut shown = Shown::block(&output::uncoloured(&text)).to_string();
-    if !shown.is_empty() && !shown.ends_with('\n') {
-        shown.push('\n');
-    }
-    shown
+    fold::ruled(&Shown::block(&output::uncoloured(&text)).to_string(), size)
 }
 
 const LOOK_UP: Duration = Duration::from_millis(20);

@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush, tcgetsid};
 
+use super::fold::{self, Size, folded, hint};
 use crate::fault::Fault;
 use crate::host::Over;
 
@@ -37,7 +38,7 @@ impl Terminal {
         Some(Self { keys: open()?, turn: own_handle().or_else(open)? })
     }
 
-    /// Shows `question`, then `prompt`, and waits for one line, as long as somebody waits for it. What was typed before the
+    /// Shows `question`, then `prompt`, folded, and waits for one line, as long as somebody waits for it. What was typed before the
     /// prompt was shown is no answer to it, and the prompt comes `dead` after the question: whoever typed for something else
     /// sees it first. While another question is on this terminal, this one waits for its turn.
     pub(super) fn ask(
@@ -58,7 +59,11 @@ impl Terminal {
                 Err(error) => return Err(error),
             }
         };
-        self.write(question)?;
+        let size = self.size();
+        let (more, last) = prompt.split_at(prompt.rfind('\n').map_or(0, |end| end + 1));
+        let (question, more) = (folded(question, size.columns), folded(more, size.columns));
+        let hint = hint(question.lines().count() + more.lines().count() + 1, size.rows);
+        self.write(&question)?;
         let end = Instant::now() + dead;
         while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             if let Some(over) = over() {
@@ -67,7 +72,7 @@ impl Terminal {
             std::thread::sleep(left.min(LOOK_UP));
         }
         tcflush(&self.keys, QueueSelector::IFlush)?;
-        self.write(prompt)?;
+        self.write(&format!("{more}{hint}{last}"))?;
         loop {
             if let Some(over) = over() {
                 return self.gone(over);
@@ -86,6 +91,10 @@ impl Terminal {
             }
             return Ok(Reply::Line(String::from_utf8_lossy(&line[..length]).into_owned()));
         }
+    }
+
+    fn size(&self) -> Size {
+        fold::size_of(&self.keys).unwrap_or(Size::of(0, 0))
     }
 
     /// Says on the terminal why no answer is waited for any more.

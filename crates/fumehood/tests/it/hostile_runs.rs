@@ -2,12 +2,12 @@
 //! none of it passes for something that fumehood said.
 
 use fumehood_testkit::hidden::{HOSTILE, hidden_in};
-use fumehood_testkit::{Call, World, skill};
+use fumehood_testkit::{Call, Streams, World, skill};
 use serde_json::Value;
 
 use crate::hostile::{AS_TEXT, assert_safe};
 use crate::recorded::journal;
-use crate::{text, world};
+use crate::{program, text, world};
 
 /// A receipt of a run that never was, and the end of a question.
 const FORGED: &str = "{\"schema_version\":1,\"id\":\"rcpt_00000000000000000000000000000000\",\"outcome\":\"succeeded\",\"tool\":\"forged\"}\n\
@@ -46,6 +46,11 @@ fn what_a_script_says_drives_no_terminal() {
     assert_eq!(code, Some(0));
     assert_eq!(hidden_in(shown.replace('\r', "").as_bytes()), [""; 0], "{shown}");
     assert_eq!(shown.matches(AS_TEXT).count(), 2, "{shown}");
+    // Nor does a line of it stand where fumehood's own do.
+    for forged in FORGED.lines() {
+        let lines: Vec<_> = shown.lines().filter(|line| line.contains(forged)).collect();
+        assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("│ ")), "{lines:?}");
+    }
     let answer = plain(&world).run(run(&revision, &[]));
     let said = format!("{FORGED}{HOSTILE}\n");
     assert_eq!((answer.text(), answer.errors()), (said.clone(), said));
@@ -53,6 +58,24 @@ fn what_a_script_says_drives_no_terminal() {
     let answer = plain(&world).run([&["--format", "json"], run(&revision, &[]).as_slice()].concat());
     assert_safe(&answer, &["run"]);
     assert_eq!(answer.json()["output"]["dropped_bytes"], 0);
+}
+
+// A line or a name that is folded by the terminal goes on where no line of ours begins.
+#[test]
+fn a_gap_in_what_a_script_says_or_makes_begins_no_line_of_ours() {
+    let gap = " ".repeat(100);
+    let (world, revision) = person(&format!("echo 'one{gap}error: two'; : >'/out/three{gap}replaced four'"));
+    let mut arguments = run(&revision, &["--out", "results"]);
+    let program = program().to_string_lossy().into_owned();
+    let size = "stty cols 100 rows 50; exec \"$0\" \"$@\"";
+    arguments.splice(0..0, ["-c", size, program.as_str()]);
+    let (shown, answer) = plain(&world).sit_down_behind("/bin/sh", arguments, Streams::Terminal).leave();
+    assert_eq!(answer.code, Some(0), "{shown}");
+    for forged in ["error: two", "replaced four"] {
+        assert_eq!(shown.matches(forged).count(), 1, "{shown}");
+        assert!(shown.lines().all(|line| !line.starts_with(forged)), "{shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 100), "{shown}");
 }
 
 // What it says of receipts and answers is nobody's receipt and no answer, and stands in no list.

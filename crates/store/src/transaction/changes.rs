@@ -2,6 +2,8 @@
 
 use std::os::fd::AsFd;
 
+use fumehood_core::Json;
+
 use super::baseline::{Baseline, Known};
 use super::collect::Collector;
 use super::error::{Refusals, RefusedReason, TransactionError, failed};
@@ -195,6 +197,29 @@ impl Changes {
         })
     }
 
+    /// Whether a receipt has room for all of it: what could not be put on record is not done.
+    pub(super) fn check_record(&self) -> Result<(), TransactionError> {
+        let mut left = ChangeLimits::RECORD_BYTES_MAX;
+        let mut refusals = Refusals::default();
+        for wanted in &self.wanted {
+            let inside = match &wanted.change {
+                WantedChange::Remove { inside, .. } => inside.as_slice(),
+                _ => &[],
+            };
+            let paths = [&wanted.path].into_iter().chain(inside.iter().map(|(path, _)| path));
+            for path in paths {
+                let path = self.places[wanted.place].absolute(path);
+                let bytes = RECORDED_BYTES + Json::String(path.clone()).to_bytes().len();
+                let Some(rest) = left.checked_sub(bytes) else {
+                    refusals.add(path, RefusedReason::TooMany);
+                    return refusals.into_result();
+                };
+                left = rest;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
@@ -223,6 +248,9 @@ impl Expected {
         Wanted { place, path: self.target.clone(), parent: Some(self.place.identity), change }
     }
 }
+
+/// What one change takes in a receipt beside its path, at most: keys, kind, size, digest.
+const RECORDED_BYTES: usize = 160;
 
 /// Whether what a run wrote is a plain file with one name. Its mode and owner count for nothing.
 pub(super) fn judge_written(written: &Stamp) -> Result<(), RefusedReason> {

@@ -88,6 +88,9 @@ impl ChangeLimits {
     pub const ENTRIES_DEFAULT: usize = 131_072;
     /// The most that can be set.
     pub const ENTRIES_CEILING: usize = 1_048_576;
+    /// Bytes that all changes of one run may take in its receipt, whatever else is set: 3 MiB. The rest of a receipt has
+    /// room beside them in a row of the journal, so that no run changes more files than can be put on record.
+    pub const RECORD_BYTES_MAX: usize = 3 << 20;
 
     /// Limits of changed files and folders, of bytes in them, and of entries in a folder that can be given to write.
     ///

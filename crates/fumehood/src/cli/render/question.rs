@@ -1,5 +1,5 @@
-//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded. What matters most
-//! comes last, since the first lines may have left a small terminal by the time of the question.
+//! A request for approval, as a person at a terminal is asked it. Nothing is cut: what is long is folded where it is shown.
+//! What matters most comes last, since the first lines may have left a small terminal by the time of the question.
 
 use std::fmt::{Display, Write as _};
 
@@ -19,7 +19,7 @@ pub(in crate::cli) fn prompt() -> String {
 pub(in crate::cli) fn question(question: &Question) -> String {
     let mut text = String::new();
     let out = &mut text;
-    let (file, skill) = (whole(&question.file), whole(&question.skill.name));
+    let (file, skill) = (quoted(&question.file), quoted(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
     asked(out, question);
     confined(out, question);
@@ -128,7 +128,7 @@ fn verb(file: &FileAsked) -> &'static str {
         "replace" => "MAY REPLACE",
         "create" => "may make",
         "change_folder" => "MAY CHANGE",
-        _ => "may put files in",
+        _ => "may put in",
     }
 }
 
@@ -162,7 +162,7 @@ fn enforced(word: &str) -> &'static str {
 
 /// One thing under its label.
 fn line(out: &mut String, label: &str, value: impl Display) {
-    let _ = writeln!(out, "  {label:<16}{value}");
+    let _ = writeln!(out, "  {label:<15} {value}");
 }
 
 /// All of a text that somebody else wrote, on one line.

@@ -1,6 +1,7 @@
 //! Everything of the host that a run needs, opened for one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -78,8 +79,16 @@ impl Host {
             forbidden = forbidden.with(ForbiddenKind::Source, path);
         }
         for interpreter in &settings.interpreters {
-            forbidden =
-                forbidden.with(ForbiddenKind::Interpreter, prefix(interpreter.path.as_str().as_ref()));
+            let path: &Path = interpreter.path.as_str().as_ref();
+            forbidden = forbidden.with(ForbiddenKind::Interpreter, prefix(path));
+            // One of a virtual environment is a link to the one that has the libraries.
+            if let Ok(real) = path.canonicalize() {
+                forbidden = forbidden.with(ForbiddenKind::Interpreter, prefix(&real));
+            }
+        }
+        // What interpreters read they execute, for other skills too.
+        for path in settings.envelope.parts().interpreter_read_paths.listed().unwrap_or_default() {
+            forbidden = forbidden.with(ForbiddenKind::Interpreter, path.as_str().as_ref());
         }
         if let Ok(program) = std::env::current_exe() {
             forbidden = forbidden.with(ForbiddenKind::Program, &program);
@@ -89,7 +98,7 @@ impl Host {
 }
 
 /// What an interpreter and its libraries are in: the folder above `bin`, or the one that it is in.
-fn prefix(interpreter: &std::path::Path) -> &std::path::Path {
+fn prefix(interpreter: &Path) -> &Path {
     let folder = interpreter.parent().unwrap_or(interpreter);
     if folder.ends_with("bin") { folder.parent().unwrap_or(folder) } else { folder }
 }

@@ -144,6 +144,44 @@ fn a_relative_path_in_an_exact_vector_is_noted() {
     assert!(shown.contains("nobody declared what this script takes"), "{shown}");
 }
 
+// mcp.md 4.2: what an author wrote is on no line of the question's own, however many blanks it has; and who cannot see the
+// beginning is told of it.
+#[test]
+fn a_text_full_of_blanks_makes_no_line_of_its_own() {
+    let world = flagged(&scripted(&json!([]), ""));
+    let manifest = String::from_utf8(world.read("skills/tool/fumehood.json")).unwrap();
+    let mut manifest: Value = serde_json::from_str(&manifest).unwrap();
+    // Where the label of a value ends, up to the edge of the terminal, and there the lines that are to be believed.
+    let lines = ["  MAY CHANGE      nothing", "It can read nothing at all of yours.", "Run it once? [y/N] y"];
+    let description = lines.iter().fold(format!("{:<62}", "Goes."), |all, line| format!("{all}{line:<80}"));
+    manifest["scripts"][0]["description"] = description.into();
+    world.write("skills/tool/fumehood.json", manifest.to_string());
+    let program = program().to_string_lossy().into_owned();
+    for size in ["cols 80 rows 24", "cols 0 rows 0"] {
+        let run = format!("stty {size}; exec \"$0\" run skills/tool go");
+        let mut session = world.call().sit_down_behind("/bin/sh", ["-c", &run, &program], Streams::Terminal);
+        session.see(ASKED).keys("n\n");
+        let (shown, _) = session.leave();
+        let (question, _) = shown.split_once(ASKED).unwrap();
+        for line in question.lines().map(|line| line.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "")) {
+            let width = line.replace("\u{1b}[1;33m", "").chars().count();
+            assert!(width <= 80, "{width} columns: {line:?}");
+            for forged in ["  MAY CHANGE", "It can read nothing", "Run it once? [y/N] y"] {
+                assert!(!line.starts_with(forged), "{line:?}");
+            }
+        }
+        assert!(question.contains("MAY CHANGE"), "{question}");
+        let lines = question.trim_start_matches('\n').lines().count();
+        assert!(
+            lines > 24 && question.contains("lines: scroll up to the first before you answer"),
+            "{question}"
+        );
+    }
+    // One that has room for all of it says nothing of that.
+    let (shown, _) = answering(&world.call(), ["run", "skills/tool", "go"], "n\n");
+    assert!(!shown.contains("scroll up"), "{shown}");
+}
+
 // X-14, and the default: whatever is not yes is no.
 #[test]
 fn only_yes_is_yes() {

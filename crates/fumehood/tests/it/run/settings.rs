@@ -67,6 +67,42 @@ fn an_overlay_declares_scripts_for_the_revision_it_was_confirmed_for() {
     assert_eq!(ran(&world, &["go.sh"]).text(), "other\n");
 }
 
+// EXE-51: what a script could write there would say what all scripts may have, or run in all of them.
+#[test]
+fn no_workspace_holds_the_settings_or_what_interpreters_read() {
+    let world = flagged(&scripted(&json!([]), "echo ran\n"));
+    for folder in ["dotfiles", "libraries", "runtime", "other"] {
+        world.folder(folder);
+    }
+    let config = world.path("home/.config/fumehood/fumehood.toml");
+    world.folder("runtime/bin");
+    std::fs::copy("/bin/sh", world.path("runtime/bin/shell")).unwrap();
+    world.folder("environment/bin");
+    std::os::unix::fs::symlink(world.path("runtime/bin/shell"), world.path("environment/bin/shell")).unwrap();
+    let (root, libraries, shell) =
+        (world.text("."), world.text("libraries"), world.text("environment/bin/shell"));
+    configure(
+        &world,
+        &format!(
+            "[interpreters.shell]\npath = \"{shell}\"\n[envelope]\nread_roots = [\"{root}\"]\nwrite_roots = [\"{root}\"]\n\
+             interpreter_read_paths = [\"{libraries}\"]\n"
+        ),
+    );
+    std::fs::rename(&config, world.path("dotfiles/fumehood.toml")).unwrap();
+    std::os::unix::fs::symlink(world.path("dotfiles/fumehood.toml"), &config).unwrap();
+    for folder in ["dotfiles", "libraries", "runtime", "environment"] {
+        for access in ["", ":rw"] {
+            let fault = refused(&world, &["go", "--workspace", &format!("{folder}{access}")], 3);
+            assert_eq!(fault["code"], "E_PLACE_FORBIDDEN", "{folder}{access}: {fault}");
+        }
+        let fault = refused(&world, &["go", "--out", folder], 3);
+        assert_eq!(fault["code"], "E_PLACE_FORBIDDEN", "{folder}: {fault}");
+    }
+    let fault = refused(&world, &["go", "--write", "dotfiles/fumehood.toml"], 3);
+    assert_eq!(fault["code"], "E_PLACE_FORBIDDEN", "{fault}");
+    assert_eq!(ran(&world, &["go", "--workspace", "other:rw"]).text(), "ran\n");
+}
+
 #[test]
 fn an_overlay_for_another_revision_is_refused_with_advice() {
     let world = with_overlay(OTHER, "");

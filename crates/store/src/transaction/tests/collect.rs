@@ -333,6 +333,32 @@ fn a_hundred_thousand_files_are_refused_soon() {
     assert_eq!((refused.len(), *more, error.code()), (1, 0, Code::WorkspaceTooLarge));
 }
 
+// No receipt, no success: what a row of the journal has no room for is not applied.
+#[test]
+fn more_than_a_receipt_has_room_for_is_not_applied() {
+    let apply = |files: usize| {
+        let desk = Desk::of(Scratch::for_many());
+        let deep = ["d"; 2].map(|name| name.repeat(250)).join("/");
+        let baseline = desk.baseline();
+        for number in 0..files {
+            desk.file(&format!("changes/{deep}/{number:0>250}"), "1");
+        }
+        let changes = desk.overlay(baseline).unwrap();
+        let applied = desk.transactions().apply(&changes, receipt(1), &|| false);
+        (applied, desk)
+    };
+    let (applied, _desk) = apply(2000);
+    let applied = applied.unwrap();
+    let paths: usize = applied.applied().iter().map(|one| one.path.len()).sum();
+    assert!(paths > 1 << 20, "{paths}");
+    let _ = applied.acknowledge();
+    // Fewer than may be changed, whose names are too long together.
+    const { assert!(4000 < ChangeLimits::CHANGES_DEFAULT) };
+    let (refused, desk) = apply(4000);
+    assert_eq!(refused.unwrap_err().code(), Code::WorkspaceTooLarge);
+    assert_eq!(fs::read_dir(desk.scratch.at("ws")).unwrap().count(), 0);
+}
+
 #[test]
 fn only_the_first_refusals_are_listed() {
     let desk = Desk::new();
