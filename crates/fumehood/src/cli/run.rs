@@ -176,7 +176,7 @@ fn show(report: &RunReport) -> Result<(), Fault> {
             let (kept, dropped) = (stream.bytes, stream.dropped_bytes);
             let _ = writeln!(
                 stderr,
-                "{WARNING}cut{RESET}: {dropped} bytes of {name} beyond the first {kept} were dropped"
+                "{WARNING}cut{RESET}: {dropped} bytes of {name} beyond the first {kept} were dropped; [envelope] output_bytes_max is the most"
             );
         }
     }

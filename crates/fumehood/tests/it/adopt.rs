@@ -347,3 +347,20 @@ fn a_skill_with_nothing_to_draft_has_no_draft() {
     assert!(report["draft"].is_null() && report["overlay"].is_null());
     assert_eq!(world.call().fault(ACCEPT, 2)["code"], "E_DRAFT_NOT_FOUND");
 }
+
+#[test]
+fn an_overlay_for_another_revision_is_said_to_count_for_nothing() {
+    let world = world_with(&tables());
+    drafted(&world);
+    accepted(&world);
+    world.write("skills/tables/scripts/count.py", format!("{COUNT}# newer\n"));
+    let show = ["show", "tables", "--root", "skills"];
+    let shown = world.json(show);
+    assert_eq!(shown["overlay"]["confirmed"], false);
+    assert_eq!(shown["undeclared_scripts"][0]["path"], "scripts/count.py");
+    let page = world.run(show).text();
+    assert!(page.contains("not for this revision, so it counts for nothing"), "{page}");
+    // A skill that it says nothing about has none.
+    world.write("skills/other/SKILL.md", "---\nname: other\ndescription: Another.\n---\n");
+    assert_eq!(world.json(["show", "skills/other"])["overlay"], Value::Null);
+}

@@ -135,6 +135,7 @@ fn script(text: &mut String, script: &ScriptOut, run: Option<&str>) {
         Shown::inline(&script.interpreter),
         Shown::inline(&script.path)
     );
+    let _ = writeln!(text, "    {}", Shown::inline(&script.description).at_most(1024));
     for param in &script.params {
         parameter(text, param, "");
     }

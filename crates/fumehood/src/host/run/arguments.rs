@@ -42,6 +42,13 @@ fn typed(request: &RunRequest, params: &[ParamClaim]) -> Result<Vec<(String, Jso
         }
         fields.push((name.clone(), value(param, text)?));
     }
+    let is_given = |param: &&ParamClaim| fields.iter().any(|(given, _)| given == param.name().as_str());
+    if let Some(param) = params.iter().find(|param| param.is_required() && !is_given(param)) {
+        let name = param.name().as_str();
+        let message = format!("the argument {name} is missing");
+        let advice = format!("write --param {name}=VALUE; `fumehood show` lists what the script takes");
+        return Err(Fault::new(Code::SchemaMismatch, message, advice));
+    }
     Ok(fields)
 }
 

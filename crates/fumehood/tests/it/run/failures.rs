@@ -86,11 +86,11 @@ fn output_beyond_the_cap_is_dropped_and_counted() {
     let errors = answer.errors();
     assert!(errors.starts_with(&"y".repeat(1000)), "{errors}");
     assert!(
-        errors.contains("cut: 2000 bytes of standard output beyond the first 1000 were dropped\n"),
+        errors.contains("cut: 2000 bytes of standard output beyond the first 1000 were dropped; [envelope] output_bytes_max is the most\n"),
         "{errors}"
     );
     assert!(
-        errors.contains("cut: 1 bytes of standard error beyond the first 1000 were dropped\n"),
+        errors.contains("cut: 1 bytes of standard error beyond the first 1000 were dropped; [envelope] output_bytes_max is the most\n"),
         "{errors}"
     );
     let (code, report) = reported(&world, &["go"]);

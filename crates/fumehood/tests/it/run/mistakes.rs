@@ -74,6 +74,12 @@ fn what_does_not_fit_says_what_would() {
         assert!(text(&fault["message"]).contains(message), "{fault}");
         assert!(text(&fault["advice"]).contains(advice), "{fault}");
     }
+    let fault = refused(&world, &["go", "--param", "top=3"], 2);
+    assert_eq!(
+        (&fault["code"], &fault["message"]),
+        (&json!("E_SCHEMA_MISMATCH"), &json!("the argument in is missing"))
+    );
+    assert!(text(&fault["advice"]).contains("--param in=VALUE"), "{fault}");
     let (code, report) = reported(&world, &[&given[..], &["--timeout", "600", "--param", "top=9"]].concat());
     assert_eq!(code, Some(0), "{report}");
 }
