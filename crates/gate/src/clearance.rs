@@ -96,6 +96,7 @@ pub(crate) struct Held(Option<Box<dyn Runner>>);
 #[must_use = "an attempt that is not run is lost"]
 pub struct Attempt<'a> {
     pub(crate) call: &'a Call,
+    pub(crate) plan: &'a Plan,
     pub(crate) about: About<'a>,
     pub(crate) number: u32,
     pub(crate) wall: Duration,
@@ -168,8 +169,8 @@ impl Clearance {
     }
 
     /// What one attempt is made of.
-    pub(crate) fn parts(&mut self) -> (&mut Held, &Call, &Liveness) {
-        (&mut self.planned.runner, &self.call, &self.live)
+    pub(crate) fn parts(&mut self) -> (&mut Held, &Call, &Plan, &Liveness) {
+        (&mut self.planned.runner, &self.call, &self.planned.plan, &self.live)
     }
 }
 
@@ -196,6 +197,12 @@ impl<'a> Attempt<'a> {
     /// The call; its arguments fit.
     pub fn call(&self) -> &'a Call {
         self.call
+    }
+
+    /// What was shown, approved and recorded. Whoever starts something compares: this attempt is good for nothing else, and
+    /// a runner that was handed it by another one has another plan.
+    pub fn plan(&self) -> &'a Plan {
+        self.plan
     }
 
     /// Who called.

@@ -152,9 +152,9 @@ impl Course<'_> {
         let tier = self.spec().tier();
         let wall = clearance.plan().wall(self.spec().timeout());
         let say = |kind| self.say(kind);
-        let (runner, call, live) = clearance.parts();
+        let (runner, call, plan, live) = clearance.parts();
         let about = self.about(opening);
-        let attempt = Attempt { call, about, number, wall, cancel: self.cancel, live, say: &say };
+        let attempt = Attempt { call, plan, about, number, wall, cancel: self.cancel, live, say: &say };
         runner.step(|runner| runner.run(attempt)).unwrap_or_else(|| {
             let error = RunError::of(Failure::Execution, tier, "the tool failed in a way it does not expect");
             let processes = match tier {

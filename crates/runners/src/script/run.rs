@@ -76,6 +76,9 @@ impl Runner for Ready {
     }
 
     fn run(&mut self, attempt: Attempt<'_>) -> RawOutput {
+        if *attempt.plan() != self.plan {
+            return RawOutput::failed(changed("this is not what was approved"));
+        }
         let (confined, staged) = match self.launch() {
             Ok(launched) => launched,
             Err(error) => return RawOutput::failed(error),

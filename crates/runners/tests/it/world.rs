@@ -16,7 +16,7 @@ use fumehood_gate::ports::{
     Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
 };
 use fumehood_gate::{
-    Approver, Cancel, Completed, Decider, Gate, GateError, Offer, Plan, Planner as _, Request, RunError,
+    Approver, Cancel, Completed, Decider, Gate, GateError, Offer, Plan, Planner, Request, RunError,
 };
 use fumehood_runners::script::{
     Granted, Interpreters, PinnedInterpreter, Script, ScriptSkill, Source, Workshop, WorkspaceAccess,
@@ -308,6 +308,11 @@ impl Job<'_> {
 
     /// Asks for it, with a person who says yes after they did what the test wants done.
     pub(crate) fn run(&self) -> Ended {
+        self.run_by(self.script())
+    }
+
+    /// As [`Job::run`], its calls planned by something else.
+    pub(crate) fn run_by(&self, planner: impl Planner + 'static) -> Ended {
         let person = Arc::new(Yes { decider: OnceLock::new(), act: Arc::clone(&self.when_asked) });
         let agent = AgentLabel::parse("cli").unwrap();
         let world = self.world;
@@ -322,7 +327,7 @@ impl Job<'_> {
         );
         let gate = builder.approver(Arc::clone(&person) as _).build().unwrap();
         person.decider.set(gate.decider()).map_err(|_| ()).unwrap();
-        gate.offer(vec![Offer::new(self.spec(), self.script()).unwrap()]).unwrap();
+        gate.offer(vec![Offer::new(self.spec(), planner).unwrap()]).unwrap();
         let raw = RawCall { tool: "run_attack_go".to_owned(), arguments: self.arguments.to_bytes() };
         gate.call(&raw, &self.cancel)
     }
