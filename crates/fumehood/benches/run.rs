@@ -1,8 +1,8 @@
 //! How long `fumehood run` takes beside a plain start of the same script, and where the time goes.
 //!
 //! The script is one `exit 0` of the shell. All rows are run in turns, so that what else the machine does falls on all
-//! alike; printed are minimum and median of each. Nothing here passes or fails. Its own state is below the target folder.
-//! The program asks for approval by the flag that names the revision, which its settings allow.
+//! alike; printed are minimum and median of each. Nothing here passes or fails. Its state is a folder of its own below
+//! `/var/tmp`. The program asks for approval by the flag that names the revision, which its settings allow.
 #![expect(clippy::disallowed_methods, reason = "a benchmark makes the files that it runs")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
 
@@ -21,7 +21,9 @@ use fumehood_store::{
 
 fn main() {
     fumehood::helper::dispatch();
-    let bench = Bench::new(&Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("bench").join("run"));
+    // On a disk, and in no project: the state may not lie in one.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let bench = Bench::new(&folder.path().canonicalize().unwrap());
     let steps: [(&str, &dyn Fn()); 13] = [
         ("plain start of the shell and the script", &|| bench.plain()),
         ("`fumehood run --approve`, the whole program", &|| bench.program()),
@@ -67,7 +69,6 @@ struct Bench {
 
 impl Bench {
     fn new(folder: &Path) -> Self {
-        let _ = fs::remove_dir_all(folder);
         let skill = folder.join("skills/quick");
         write(
             &skill.join("SKILL.md"),
@@ -75,18 +76,17 @@ impl Bench {
         );
         write(&skill.join("scripts/quick.sh"), "exit 0\n");
         let fumehood_home = folder.join("home");
-        write(&fumehood_home.join("config/fumehood.toml"), "[approve]\nrevision_flag = true\n");
-        for private in [fumehood_home.clone(), fumehood_home.join("config")] {
-            fs::set_permissions(private, fs::Permissions::from_mode(0o700)).unwrap();
-        }
+        fs::create_dir_all(&fumehood_home).unwrap();
+        fs::set_permissions(&fumehood_home, fs::Permissions::from_mode(0o700)).unwrap();
         let surroundings = Surroundings {
             home: None,
             fumehood_home: Some(fumehood_home.clone()),
-            current: folder.to_path_buf(),
+            current: folder.join("skills"),
         };
         let home = Home::find(&surroundings).unwrap();
         home.make_state().unwrap();
-        let host = Host::new(HostOptions::isolated(folder.to_path_buf()));
+        write(&home.config.join("fumehood.toml"), "[approve]\nrevision_flag = true\n");
+        let host = Host::new(HostOptions::isolated(folder.join("skills")));
         let revision = host.show(skill.to_str().unwrap(), &[]).unwrap().revision.unwrap();
         let (journal, staging) = (Journal::open(&home).unwrap(), Staging::open(&home).unwrap());
         Self { skill, fumehood_home, revision, home, journal, staging, sandbox: Sandbox::start().unwrap() }
@@ -101,6 +101,7 @@ impl Bench {
     fn program(&self) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fumehood"));
         command.env_clear().env("FUMEHOOD_HOME", &self.fumehood_home).stdin(Stdio::null());
+        command.current_dir(&self.skill);
         command.arg("run").arg(&self.skill).args(["scripts/quick.sh", "--approve", &self.revision]);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -50,6 +50,7 @@ pub(super) fn attended<T>(
     let told = Arc::clone(&course);
     let ended = act(asked, &cancel, Arc::new(move |step| told.hear(step)));
     course.close();
+    watch.thread().unpark();
     let _ = watch.join();
     if let Some(person) = person {
         person.settle();
@@ -66,7 +67,7 @@ fn watch(interrupt: Interrupt, cancel: Cancel, course: Arc<Course>) -> thread::J
                 course.stopping();
             }
             course.tick();
-            thread::sleep(LOOK_UP);
+            thread::park_timeout(LOOK_UP);
         }
     })
 }
