@@ -14,6 +14,7 @@ mod artifact;
 mod capture;
 mod catalog;
 mod clear;
+mod config_file;
 mod dir;
 mod disk;
 mod folder;
@@ -26,6 +27,7 @@ mod list;
 mod own;
 mod pins;
 mod place;
+mod policy;
 mod settings;
 mod source;
 mod stage;
@@ -52,6 +54,7 @@ pub use pins::{
     FoundInterpreter, InterpreterChange, Pin, PinError, PinnedInterpreter, Pins, Resolution,
     VERSION_CHARS_MAX,
 };
+pub use policy::{CaseResult, PolicyCase, PolicyError, PolicyFile, PolicyState};
 pub use settings::{
     Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay, OverlayError, OverlayParts,
     OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting, overlays_to_toml,

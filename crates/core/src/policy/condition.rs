@@ -171,6 +171,15 @@ impl<T> OneOf<T> {
     }
 }
 
+impl<'a, T> IntoIterator for &'a OneOf<T> {
+    type Item = &'a T;
+    type IntoIter = core::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl SourceName {
     /// What stands before the label of an MCP server.
     pub const SERVER: &'static str = "server:";

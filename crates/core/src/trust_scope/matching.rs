@@ -4,6 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::{ScopeParts, ScopeReceiptId, Scopes, TrustScope};
+use crate::digest::VerifiedRevision;
 use crate::host_path::HostPath;
 use crate::policy::{ArgumentFacts, Fact, PathFact, PolicyFacts, PolicyTier};
 use crate::shown::Shown;
@@ -65,7 +66,7 @@ impl TrustScope {
         } = self.draft.parts();
         let timeout_max = Duration::from_secs(*timeout_seconds_max);
         // The label of a version counts for nothing; these are the bytes (CHK-041).
-        let bytes = facts.revision.known().map(|verified| verified.revision());
+        let bytes = facts.revision.known().map(VerifiedRevision::revision);
         let folder = match facts.workspace {
             Fact::Missing => None,
             Fact::None => Some(None),
