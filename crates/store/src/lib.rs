@@ -15,6 +15,7 @@ mod capture;
 mod catalog;
 mod clear;
 mod config_file;
+mod database;
 mod dir;
 mod disk;
 mod folder;
@@ -33,6 +34,7 @@ mod source;
 mod stage;
 mod transaction;
 mod trust;
+mod trust_scopes;
 mod walk;
 mod workspace;
 
@@ -66,5 +68,6 @@ pub use transaction::{
     Refused, RefusedReason, TransactionError, Transactions,
 };
 pub use trust::{TrustError, TrustedProjects};
+pub use trust_scopes::{TrustScopes, TrustScopesError};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
 pub use workspace::Workspace;
