@@ -1,4 +1,4 @@
-//! SQLite files of fumehood: made whole under another name first, and opened only if they are exactly ours.
+//! `SQLite` files of fumehood: made whole under another name first, and opened only if they are exactly ours.
 //!
 //! So a file of no bytes is never one that is just being made: it is a damaged one, and not begun anew.
 
@@ -17,11 +17,11 @@ use crate::own::OwnDir;
 pub(crate) struct Database {
     /// Its name in the state folder, without `.sqlite`.
     pub(crate) stem: &'static str,
-    /// What SQLite's header says whose it is.
+    /// What the file's header says whose it is.
     pub(crate) application: i64,
     /// The version of its tables.
     pub(crate) version: i64,
-    /// Every table, index and trigger, as SQLite keeps its text.
+    /// Every table, index and trigger, as the file keeps its text.
     pub(crate) schema: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! The trust scopes of one person, in a SQLite file of their own: `trust.sqlite` in the state folder.
+//! The trust scopes of one person, in a `SQLite` file of their own: `trust.sqlite` in the state folder.
 //!
 //! Not in the journal's file. That one is only ever added to, and a person whose journal is damaged is told to move it aside,
 //! which must neither revoke what is trusted nor bring back what was revoked. A scope that is saved is on the disk before
@@ -102,7 +102,7 @@ fn wall(now: SystemTime) -> WallTime {
 /// `trust.sqlite`; its application id is "fumt".
 const FILE: Database =
     Database { stem: "trust", application: 0x6675_6d74, version: 1, schema: &[rows::SCOPES, rows::PATHS] };
-/// What SQLite's integers hold.
+/// What an integer of the database holds.
 const TIME_MAX: u64 = i64::MAX.cast_unsigned();
 
 #[cfg(test)]

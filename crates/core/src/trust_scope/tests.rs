@@ -39,8 +39,13 @@ fn draft(change: impl FnOnce(&mut ScopeParts)) -> ScopeDraft {
     ScopeDraft::new(parts).unwrap()
 }
 
-/// A change of one part, each of which makes another scope.
-const CHANGES: &[(&str, fn(&mut ScopeParts))] = &[
+/// A change of one part, by name.
+type Change = (&'static str, fn(&mut ScopeParts));
+/// How a fact is taken away, and what is then amiss.
+type Removal = (Mismatch, fn(&mut PolicyFacts<'_>));
+
+/// Each of these makes another scope.
+const CHANGES: &[Change] = &[
     ("agent", |parts| parts.agent = AgentLabel::parse("ci").unwrap()),
     ("source", |parts| parts.source = "other".to_owned()),
     ("id", |parts| parts.id = SkillName::parse("pdg").unwrap()),
@@ -356,7 +361,7 @@ fn arguments_may_differ_and_paths_within_their_places() {
 // What the host cannot tell is not the same as what was trusted.
 #[test]
 fn a_missing_fact_is_never_covered() {
-    let without: &[(Mismatch, fn(&mut PolicyFacts<'_>))] = &[
+    let without: &[Removal] = &[
         (Mismatch::Agent, |facts| facts.agent = Fact::Missing),
         (Mismatch::Source, |facts| facts.source = Fact::Missing),
         (Mismatch::Id, |facts| facts.id = Fact::Missing),

@@ -6,8 +6,8 @@ use std::fmt;
 use fumehood_core::json::Number;
 use fumehood_core::policy::{
     ArgumentCondition, ArgumentTest, Conditions, Kinds, Limits, Mode, NetworkUse, OneOf, Outcome, Policy,
-    PolicyTier, RevisionCondition, RevisionPin, Rule, RuleParts, Scalar, Selector, SourceName, Surfaces,
-    WorkspaceCondition, YesKind,
+    PolicyTier, RevisionCondition, RevisionPin, Rule, RuleError, RuleParts, Scalar, Selector, SourceName,
+    Surfaces, WorkspaceCondition, YesKind,
 };
 use fumehood_core::tool::Effect;
 use fumehood_core::{AgentLabel, HostPath, Json, Shown, SkillName, ToolName};
@@ -100,10 +100,10 @@ pub(super) fn read(text: &str) -> Result<(Policy, Vec<PolicyCase>), Fault> {
             let name = Shown::inline(&table.name);
             let rule = rule(table).map_err(|reason| format!("rule \"{name}\": {reason}"))?;
             // Here, since here it is known where it stands.
-            match rules.iter().any(|other| other.name() == rule.name()) {
-                true => Err(format!("rule \"{name}\": two rules have this name")),
-                false => Ok(rule),
+            if rules.iter().any(|other| other.name() == rule.name()) {
+                return Err(format!("rule \"{name}\": {}", RuleError::NameTwice));
             }
+            Ok(rule)
         })?;
         rules.push(rule);
     }

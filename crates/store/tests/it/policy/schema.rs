@@ -18,7 +18,9 @@ pub(super) fn keys() -> Vec<String> {
             if let Some(properties) = entries.get("properties").and_then(Json::as_object) {
                 keys.extend(properties.keys().cloned());
             }
-            entries.values().for_each(|value| collect(value, keys));
+            for value in entries.values() {
+                collect(value, keys);
+            }
         }
         value.as_array().into_iter().flatten().for_each(|value| collect(value, keys));
     }
