@@ -1,4 +1,4 @@
-//! The one table of codes: every error and every diagnostic that fumehood can show.
+//! The one table of codes: every error and every diagnostic that fumehood can show. (long: a table is read as one)
 //!
 //! A released code is never renamed or reused. The first letter of a diagnostic says its severity: `E_`
 //! error, `W_` warning, `N_` note. `docs/errors.md` is printed from this table and a test keeps it so.

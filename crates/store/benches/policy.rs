@@ -106,7 +106,7 @@ fn decide(policy: &Policy, scopes: &Scopes) {
         network: Fact::Is(NetworkUse::None),
         workspace: Fact::Is(WorkspaceFact { resolved: &folder, identity: "8:1:42 /srv" }),
         arguments: Fact::Is(ArgumentFacts { value: &arguments, paths: &paths }),
-        timeout: Fact::Is(Duration::from_secs(60)),
+        timeout: Fact::Is(Duration::from_mins(1)),
         output_bytes: Fact::Is(1 << 20),
     };
     let (trusted, unknown) = (facts("63"), facts("another"));

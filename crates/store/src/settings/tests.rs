@@ -375,3 +375,13 @@ fn the_small_tables() {
     assert_eq!(unlock(UNLOCKED_MAX).unwrap().unlocked.len(), 64);
     assert!(unlock(UNLOCKED_MAX + 1).unwrap_err().message.contains("64"));
 }
+
+// A link that leads to nothing is no missing file: something was meant to be said.
+#[test]
+fn a_link_to_nothing_stops_everything() {
+    let scratch = Scratch::new();
+    scratch.link("config/fumehood.toml", scratch.at("nothing"));
+    scratch.mode("config", 0o700);
+    let error = Settings::read(&home_of(&scratch), &surroundings(None)).unwrap_err();
+    assert_eq!(error.code, Code::StateUnavailable);
+}
