@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fumehood_core::{AgentLabel, Code, Coded as _, Now, RunId, Sha256, WallTime};
 use fumehood_gate::ports::{
-    Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
+    Answer, Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
 };
 use fumehood_store::{ArtifactError, Artifacts, Flush, Journal as Rows, JournalError};
 use rustix::time::{ClockId, clock_gettime};
@@ -54,7 +54,7 @@ impl Entropy for SystemEntropy {
 
 impl PolicySource for NoPolicy {
     fn ruling(&self, _: &Facts<'_>) -> Result<Ruling, Outage> {
-        Ok(Ruling { policy: Sha256::of(b"no policy"), is_denied: false })
+        Ok(Ruling { policy: Sha256::of(b"no policy"), answer: Answer::NoOpinion { why: String::new() } })
     }
 }
 
