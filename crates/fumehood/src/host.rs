@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod interpreters;
 mod person;
+mod policy;
 mod ports;
 mod prove;
 mod record;

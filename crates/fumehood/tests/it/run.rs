@@ -5,6 +5,7 @@ mod examples;
 mod failures;
 mod flags;
 mod parallel;
+mod policy;
 mod prompt;
 mod readme;
 mod settings;

@@ -7,9 +7,11 @@ use fumehood_core::consent::State;
 use fumehood_core::containment::Level;
 use fumehood_core::event::Denial;
 use fumehood_core::tool::{Approval, Tier};
-use fumehood_core::{InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision, WorkspaceIdentity};
+use fumehood_core::{
+    HostPath, InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision, WorkspaceIdentity,
+};
 use fumehood_gate::ports::{Answer, Ruling};
-use fumehood_gate::{Command, FileGrant, FileUse, GateError, Plan, PlannedSkill};
+use fumehood_gate::{Command, FileGrant, FileUse, GateError, Plan, PlannedPath, PlannedSkill};
 
 use crate::world::{Happening, Opinion, Tool, World, denies, plan, ruling};
 
@@ -137,6 +139,10 @@ fn whatever_else_was_shown_is_stale_when_it_changes() {
     stale("output", |plan| plan.limits.output_bytes = Some(1));
     stale("memory", |plan| plan.limits.memory_bytes_total = Some(1));
     stale("processes", |plan| plan.limits.processes = Some(1));
+    stale("path", |plan| {
+        let resolved = HostPath::parse("/home/a/file").ok();
+        plan.paths.push(PlannedPath { parameter: "file".to_owned(), resolved });
+    });
     stale("no command", |plan| plan.command = None);
     stale("unsafe", |plan| plan.unsafe_controls.push("sandbox".to_owned()));
     let with = |change: fn(&mut Command)| move |plan: &mut Plan| change(plan.command.as_mut().unwrap());

@@ -10,7 +10,7 @@ use super::{Captured, RunRequest};
 use crate::fault::Fault;
 
 /// Which file runs under which tool name.
-pub(super) struct Chosen {
+pub(in crate::host) struct Chosen {
     pub(super) source: Source,
     pub(super) tool: String,
     pub(super) description: String,

@@ -22,7 +22,7 @@ use crate::host::ports::{StateJournal, StateResults};
 use crate::report::History;
 
 /// A host that is ready to run something.
-pub(super) struct Bench {
+pub(in crate::host) struct Bench {
     pub(super) workshop: Arc<Workshop>,
     journal: Arc<Journal>,
     artifacts: Artifacts,
