@@ -16,6 +16,7 @@ pub use save::{ScopesError, save};
 
 use crate::code::{Code, Coded};
 use crate::digest::{Revision, Sha256};
+use crate::frame::Frame;
 use crate::host_path::HostPath;
 use crate::name::{AgentLabel, SkillName, ToolName};
 use crate::policy::{OUTPUT_BYTES_CEILING, SourceName};
@@ -140,6 +141,35 @@ impl ScopeDraft {
     /// Everything that it says.
     pub fn parts(&self) -> &ScopeParts {
         &self.0
+    }
+
+    /// The digest of everything that it says: another one if any part differs.
+    pub fn sha256(&self) -> Sha256 {
+        let ScopeParts {
+            agent,
+            source,
+            id,
+            revision,
+            tool,
+            overlay,
+            workspace,
+            paths,
+            timeout_seconds_max,
+            output_bytes_max,
+        } = &self.0;
+        let mut frame = Frame::new("trust-scope", 1);
+        for text in [agent.as_str(), source, id.as_str(), &revision.to_string(), tool.as_str()] {
+            frame.part(text.as_bytes());
+        }
+        frame.optional(overlay.as_ref(), |frame, overlay| frame.part(overlay.as_bytes()));
+        frame.optional(workspace.as_ref(), |frame, workspace| frame.part(workspace.as_bytes()));
+        frame.list(paths, |frame, (parameter, place)| {
+            frame.part(parameter.as_bytes());
+            frame.part(place.as_str().as_bytes());
+        });
+        frame.number(*timeout_seconds_max);
+        frame.number(*output_bytes_max);
+        frame.sha256()
     }
 }
 

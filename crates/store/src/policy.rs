@@ -53,6 +53,8 @@ pub struct PolicyError {
 }
 
 impl PolicyFile {
+    /// Its name in the config folder.
+    pub const NAME: &str = FILE.name;
     /// Characters of a case's name.
     pub const CASE_NAME_CHARS_MAX: usize = 128;
     /// Cases in one file.

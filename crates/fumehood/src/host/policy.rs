@@ -60,11 +60,10 @@ fn answer(decision: &Decision, why: String) -> Answer {
     match (decision.outcome, &decision.why) {
         (Outcome::Deny, _) => Answer::Deny { code: decision.code().unwrap_or(Code::PolicyDenied), why },
         (Outcome::Ask, Why::Default | Why::NotWaived(_)) => Answer::NoOpinion { why },
-        (Outcome::Ask, _) => Answer::Ask { why },
         (Outcome::Allow, Why::Rule(name)) => Answer::Allow(Authority::rule(name)),
         (Outcome::Allow, Why::Scope(receipt)) => Answer::Allow(Authority::scope(&receipt.to_string())),
-        // Nothing else allows a call, so whatever says that it does is not believed.
-        (Outcome::Allow, _) => Answer::Ask { why },
+        // Nothing else allows a call, so whatever else says that it does is not believed.
+        (Outcome::Ask | Outcome::Allow, _) => Answer::Ask { why },
     }
 }
 

@@ -28,6 +28,8 @@ use crate::report::RunReport;
 use chosen::Chosen;
 use workshop::Bench;
 
+pub(super) use workshop::{Past, digests, past};
+
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
@@ -267,7 +269,7 @@ impl Host {
         }
     }
 
-    fn state_folder(&self) -> Option<String> {
+    pub(super) fn state_folder(&self) -> Option<String> {
         self.surroundings.fumehood_home.as_ref().map(|home| home.to_string_lossy().into_owned())
     }
 }
@@ -298,6 +300,6 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
 }
 
 /// The label of a skill that the person named by its path.
-const GIVEN: &str = "path";
+pub(super) const GIVEN: &str = "path";
 const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";

@@ -8,6 +8,7 @@ mod parallel;
 mod policy;
 mod prompt;
 mod readme;
+mod scopes;
 mod settings;
 mod slow;
 

@@ -54,7 +54,7 @@ impl Host {
         let tell = Arc::clone(tell);
         let ran =
             self.run_captured(skill, &request, Some(Arc::clone(person)), cancel, Some(WHY), move |step| {
-                tell(step)
+                tell(step);
             });
         match ran {
             Ok(report) if report.killed == Some("cancelled") => Err(cancelled()),
