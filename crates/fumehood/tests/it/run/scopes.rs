@@ -291,3 +291,18 @@ fn scopes_that_cannot_be_read_cover_nothing() {
     assert!(shown.contains(ASKED), "{shown}");
     assert_eq!(answer.code, Some(0));
 }
+
+// CHK-033: another interpreter is another thing than was trusted.
+#[test]
+fn a_repinned_interpreter_revokes_what_was_trusted() {
+    let world = reader("trusted");
+    add(&world);
+    assert!(runs_unasked(&world, "text=x", &[]));
+    crate::interpreters::pinned_before(&world);
+    assert_eq!(world.fault(GO.iter().chain(&["text=x"]), 2)["code"], "E_INTERPRETER_CHANGED");
+    assert_eq!(list(&world)["scopes"].as_array().unwrap().len(), 1);
+    let (shown, answer) = world.call().at_terminal(["interpreters", "repin", "sh"], TRUST, "y\n");
+    assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
+    assert!(list(&world)["scopes"].as_array().unwrap().is_empty());
+    assert!(!runs_unasked(&world, "text=x", &[]));
+}
