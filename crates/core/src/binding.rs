@@ -82,6 +82,12 @@ impl WorkspaceIdentity {
         &self.resolved
     }
 
+    /// Its place and which folder it is, as trust scopes keep it: another folder put at the same place reads otherwise.
+    pub fn to_words(&self) -> String {
+        let Self { device, inode, resolved } = self;
+        format!("{resolved} (folder {inode} of device {device})")
+    }
+
     /// Adds it to what an approval is bound to.
     pub fn write_to(&self, frame: &mut Frame) {
         let Self { device, inode, resolved } = self;

@@ -1,4 +1,4 @@
-//! The one table of codes: every error and every diagnostic that fumehood can show.
+//! The one table of codes: every error and every diagnostic that fumehood can show. (long: a table is read as one)
 //!
 //! A released code is never renamed or reused. The first letter of a diagnostic says its severity: `E_`
 //! error, `W_` warning, `N_` note. `docs/errors.md` is printed from this table and a test keeps it so.
@@ -240,6 +240,22 @@ codes! {
     ConsentStale "E_CONSENT_STALE" Conflict false "What would run is not what was shown, or a newer request took the place of this one."
     ConsentConsumed "E_CONSENT_CONSUMED" Conflict false "The approval was used already; it is good for one call."
     RunEnded "E_RUN_ENDED" Cancelled false "The run has ended, and its requests for approval with it."
+
+    // The policy and trust scopes.
+    PolicyInvalid "E_POLICY_INVALID" Denied false "policy.toml cannot be read as written, so nothing runs until it is mended."
+    PolicyBlocked "E_POLICY_BLOCKED" Denied false "The mode of policy.toml is blocked, so nothing runs."
+    PolicyWorkflow "E_POLICY_WORKFLOW" Denied false "The mode of policy.toml is workflow, which needs a verified plan, and there are none yet."
+    PolicyDenied "E_POLICY_DENIED" Denied false "A rule of policy.toml denies the call."
+    PolicyUnreachable "W_POLICY_UNREACHABLE" Invalid false "A rule never decides, since an earlier one matches all that it matches."
+    PolicyAnyRevision "W_POLICY_ANY_REVISION" Invalid false "A rule allows whatever a skill turns into, since it names no exact revision."
+    PolicyNeverWaives "W_POLICY_NEVER_WAIVES" Invalid false "A rule allows scripts, for which only a trust scope waives the question."
+    PolicyUnknownSource "W_POLICY_UNKNOWN_SOURCE" Invalid false "A rule names a source that is not configured."
+    PolicyPathAsText "W_POLICY_PATH_AS_TEXT" Invalid false "A rule compares the beginning of a path as text, which no path matches."
+    PolicyWideSurface "W_POLICY_WIDE_SURFACE" Invalid false "A surface behind which no person need be may trust a revision."
+    TrustScopeInvalid "E_TRUST_SCOPE_INVALID" Invalid false "A trust scope breaks a rule or is there already, so it is not saved."
+    TrustScopesFull "E_TRUST_SCOPES_FULL" TooLarge false "There are 64 trust scopes already."
+    TrustScopesForeign "E_TRUST_SCOPES_FOREIGN" Unavailable false "The file at the place of the trust scopes is not fumehood's, or another version's."
+    TrustScopesDamaged "E_TRUST_SCOPES_DAMAGED" Unavailable false "The trust scopes cannot be read; move the file aside to keep it, and none is trusted until it is saved anew."
 
     // The record.
 

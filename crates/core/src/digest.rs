@@ -63,15 +63,7 @@ impl Sha256 {
     /// It proves nothing about any bytes. So a rule over all sources lets only the store call this, which reads such a
     /// record and can say why what was hashed then has not changed since.
     pub fn of_record(text: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        let digits = text.as_bytes();
-        if digits.len() != 2 * bytes.len() {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = hex(pair[0])? << 4 | hex(pair[1])?;
-        }
-        Some(Self(bytes))
+        digest_bytes(text).map(Self)
     }
 
     /// The 32 bytes.
@@ -84,6 +76,12 @@ impl Revision {
     /// The digest that it is.
     pub fn sha256(&self) -> &Sha256 {
         &self.0
+    }
+
+    /// The revision that fumehood computed earlier and wrote down in its own private state, as `Display` prints it. It proves
+    /// nothing about any bytes, as [`Sha256::of_record`].
+    pub fn of_record(text: &str) -> Option<Self> {
+        text.strip_prefix("sha256:").and_then(digest_bytes).map(|bytes| Self(Sha256(bytes)))
     }
 
     /// The revision of `files`, which must come sorted by path (byte order), each path once.
@@ -117,6 +115,19 @@ impl VerifiedRevision {
     pub fn revision(self) -> Revision {
         self.0
     }
+}
+
+/// The bytes of exactly 64 lower-case hex digits.
+pub(crate) fn digest_bytes(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let digits = text.as_bytes();
+    if digits.len() != 2 * bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = hex(pair[0])? << 4 | hex(pair[1])?;
+    }
+    Some(bytes)
 }
 
 fn hex(digit: u8) -> Option<u8> {

@@ -9,10 +9,12 @@ mod interpreters;
 mod interrupt;
 mod json;
 mod output;
+mod policy;
 mod progress;
 mod render;
 mod run;
 mod terminal;
+mod trust;
 
 use std::ffi::OsString;
 use std::panic::UnwindSafe;
@@ -95,6 +97,8 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
         }
         Command::Artifact(command) => artifact::artifact(&host(WalkLimits::default())?, command, &out),
         Command::Audit(command) => audit(&command, &out),
+        Command::Policy(command) => policy::policy(command, &out),
+        Command::Trust(command) => trust::trust(command, &out),
         Command::TrustProject(args) => trust_project(&args, &out),
         Command::Interpreters(args) => interpreters::interpreters(&host(WalkLimits::default())?, &args, &out),
         Command::Doctor(args) => doctor::doctor(&host(WalkLimits::default())?, &args, &out),

@@ -7,10 +7,13 @@ mod diff;
 mod doctor;
 mod interpreters;
 mod person;
+mod policy;
+mod policy_file;
 mod ports;
 mod prove;
 mod record;
 mod run;
+mod scopes;
 mod show;
 mod trust;
 mod version;
@@ -41,6 +44,7 @@ pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
 pub use person::{Over, Person};
 pub use run::{RunRequest, RunStep};
+pub use scopes::{PastFiles, ScopePreview, TrustRequest};
 
 /// What a host works with. Read once; nothing later looks at the environment.
 #[derive(Clone, Debug)]

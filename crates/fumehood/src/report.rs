@@ -7,9 +7,11 @@ mod content;
 mod diff;
 mod doctor;
 mod interpreters;
+mod policy;
 mod question;
 mod record;
 mod run;
+mod scopes;
 
 use serde::Serialize;
 
@@ -29,6 +31,13 @@ pub use question::{
     Answer, ArgumentNote, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SkillAsked,
     Variable,
 };
+
+pub use policy::{
+    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicyTestReport,
+    RuleExplained, ScopeExplained,
+};
+
+pub use scopes::{ScopeListReport, ScopeOut, ScopePath, ScopeReport};
 
 pub use run::{AppliedFile, RunReport, Written};
 

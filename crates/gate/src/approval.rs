@@ -40,6 +40,8 @@ pub struct Request<'a> {
     pub call: &'a Call,
     /// What it would run as.
     pub plan: &'a Plan,
+    /// Why a person is asked, in the host's words.
+    pub why: &'a str,
     /// When it was made.
     pub created: WallTime,
     /// When it expires.

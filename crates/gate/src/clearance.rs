@@ -49,6 +49,7 @@ use crate::runner::Runner;
 pub struct Clearance {
     call: Call,
     planned: Planned,
+    basis: Basis,
     authority: Authority,
     live: Liveness,
 }
@@ -61,6 +62,29 @@ pub(crate) struct Planned {
     pub(crate) runner: Held,
     pub(crate) plan: Plan,
     pub(crate) binding: Binding,
+    pub(crate) leave: Leave,
+}
+
+/// What a policy that does not deny a call leaves to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// The tool's own approval stands; where that is a person's, this is why they are asked.
+    Own(String),
+    /// A person is to be asked, for this reason.
+    Person(String),
+    /// Nobody needs to be asked.
+    Given(Authority),
+}
+
+/// Whose word a call rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// The tool's own approval, which needed no person.
+    Tool,
+    /// A rule or a scope.
+    Policy,
+    /// A person.
+    Person,
 }
 
 /// A runner that cannot panic when it is dropped.
@@ -141,8 +165,13 @@ pub(crate) struct About<'a> {
 }
 
 impl Clearance {
-    pub(crate) fn new(call: Call, planned: Planned, authority: Authority, live: Liveness) -> Self {
-        Self { call, planned, authority, live }
+    pub(crate) fn new(
+        call: Call,
+        planned: Planned,
+        (basis, authority): (Basis, Authority),
+        live: Liveness,
+    ) -> Self {
+        Self { call, planned, basis, authority, live }
     }
 
     /// What was approved.
@@ -153,6 +182,14 @@ impl Clearance {
     /// Why it may run.
     pub fn authority(&self) -> &Authority {
         &self.authority
+    }
+
+    /// Whether what it rests on still stands. A record that is open names one rule or scope, so another is none.
+    pub(crate) fn stands_under(&self, leave: &Leave) -> bool {
+        match leave {
+            Leave::Given(authority) if self.basis == Basis::Policy => *authority == self.authority,
+            leave => self.basis.stands_under(leave),
+        }
     }
 
     pub(crate) fn call(&self) -> &Call {
@@ -171,6 +208,27 @@ impl Clearance {
     /// What one attempt is made of.
     pub(crate) fn parts(&mut self) -> (&mut Held, &Call, &Plan, &Liveness) {
         (&mut self.planned.runner, &self.call, &self.planned.plan, &self.live)
+    }
+}
+
+impl Leave {
+    /// Why a person is asked, if one is.
+    pub(crate) fn why(&self) -> &str {
+        match self {
+            Self::Own(why) | Self::Person(why) => why,
+            Self::Given(_) => "",
+        }
+    }
+}
+
+impl Basis {
+    /// Whether it is enough under a policy that does not deny the call.
+    pub(crate) fn stands_under(self, leave: &Leave) -> bool {
+        match self {
+            Self::Person => true,
+            Self::Policy => matches!(leave, Leave::Given(_)),
+            Self::Tool => !matches!(leave, Leave::Person(_)),
+        }
     }
 }
 

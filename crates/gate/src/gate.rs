@@ -126,7 +126,7 @@ impl Gate {
     /// 1. the name is one on offer;
     /// 2. the arguments fit its schema;
     /// 3. the run is alive and the caller has not given up;
-    /// 4. what it would run as is planned, the policy is asked, and whoever approves such calls says yes;
+    /// 4. what it would run as is planned, the policy is asked, and whoever has to approve the call says yes;
     /// 5. offer, policy, run and plan are looked at again, and the yes is spent on exactly what is there now;
     /// 6. there is room for the result, and the record is opened;
     /// 7. each attempt: `tool.called`, the deadline, the runner, its output accepted and kept, the person's files changed,

@@ -38,5 +38,5 @@ pub use gate::{Completed, Gate, GateBuilder};
 pub use guard::caught;
 pub use listen::{Listener, Listeners};
 pub use offer::{Callback, Fallback, Liveness, Offer, OfferError};
-pub use plan::{Command, FileGrant, FileUse, Plan, PlannedSkill};
+pub use plan::{Command, FileGrant, FileUse, Plan, PlannedPath, PlannedSkill, workspace_words};
 pub use runner::{Planner, RawOutput, RunError, Runner, Stream};

@@ -2,9 +2,12 @@
 
 use core::time::Duration;
 
+use fumehood_core::containment::{Axis, AxisReport, Enforcement};
+use fumehood_core::policy::NetworkUse;
 use fumehood_core::receipt::{Limits, SkillIdentity};
 use fumehood_core::{
-    Containment, Frame, InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision, WorkspaceIdentity,
+    Containment, Frame, HostPath, InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision,
+    WorkspaceIdentity,
 };
 
 /// Everything about a call that is bound, shown to whoever approves, and recorded.
@@ -25,6 +28,8 @@ pub struct Plan {
     pub containment: Containment,
     /// The limits that will be in force. [`Limits::wall`] is the time of each attempt; the tool's own where it is `None`.
     pub limits: Limits,
+    /// Where each path leads that the call names: its parameters of type path, and what was granted beside them.
+    pub paths: Vec<PlannedPath>,
     /// What is started, if it is a program.
     pub command: Option<Command>,
     /// Names of the unsafe switches that bear on it.
@@ -42,6 +47,16 @@ pub struct PlannedSkill {
     pub revision: VerifiedRevision,
     /// The digest of the deployer's overlay, if there is one.
     pub overlay: Option<Sha256>,
+}
+
+/// A path that a call names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPath {
+    /// The parameter. What was granted beside the arguments has a name that no parameter can have, such as `--read`, so that
+    /// no trust scope covers it.
+    pub parameter: String,
+    /// Where it leads, links resolved; `None` if that cannot be told.
+    pub resolved: Option<HostPath>,
 }
 
 /// A program and what it gets, as a person is shown it.
@@ -99,6 +114,7 @@ impl Plan {
             profile: Frame::new("in-process", 1).into_bytes(),
             containment: Containment::none(),
             limits: Limits::default(),
+            paths: Vec::new(),
             command: None,
             unsafe_controls: Vec::new(),
         }
@@ -108,6 +124,29 @@ impl Plan {
     pub fn wall(&self, timeout: Duration) -> Duration {
         self.limits.wall.unwrap_or(timeout)
     }
+}
+
+impl Plan {
+    /// What it gets of the network: nothing where that is asked for and enforced, anything otherwise.
+    pub fn network(&self) -> NetworkUse {
+        let is_shut = |report: &AxisReport| {
+            report.axis == Axis::Network && report.asked && report.enforced == Enforcement::Enforced
+        };
+        if self.containment.axes.iter().any(is_shut) { NetworkUse::None } else { NetworkUse::Any }
+    }
+
+    /// What a trust scope compares of the workspace: what it is granted for, its place, and which folder it is.
+    pub fn workspace_words(&self) -> Option<String> {
+        let changes = |file: &FileGrant| file.usage == FileUse::ChangeFolder;
+        let is_changed = self.command.as_ref().is_some_and(|command| command.files.iter().any(changes));
+        let usage = if is_changed { FileUse::ChangeFolder } else { FileUse::ReadFolder };
+        self.workspace.as_ref().map(|workspace| workspace_words(usage, workspace))
+    }
+}
+
+/// The words of [`Plan::workspace_words`] for a folder that is granted for reading or for change.
+pub fn workspace_words(usage: FileUse, workspace: &WorkspaceIdentity) -> String {
+    format!("{} {}", usage.as_str(), workspace.to_words())
 }
 
 impl PlannedSkill {

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use fumehood_core::code::{Code, Coded};
+use fumehood_core::receipt::Authority;
 use fumehood_core::{AgentLabel, ArtifactId, Call, Now, RunId, Sha256, ToolSpec, WallTime};
 
 use crate::plan::Plan;
@@ -27,7 +28,7 @@ pub trait Entropy: Send + Sync {
 /// The policy, as it stands at the moment of asking.
 ///
 /// Asked before anybody is asked for approval, and again before each attempt: what was allowed and is no longer does not
-/// run.
+/// run. A person's yes stands unless the call is denied or the policy is another one.
 pub trait PolicySource: Send + Sync {
     /// What it says about this call.
     ///
@@ -52,12 +53,38 @@ pub struct Facts<'a> {
 }
 
 /// What a policy says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
     /// The digest of the whole policy: another policy is another binding.
     pub policy: Sha256,
-    /// Whether the call is denied. If not, whoever approves the tool's calls is asked.
-    pub is_denied: bool,
+    /// What it says about this call.
+    pub answer: Answer,
+}
+
+/// What a policy says about one call. `why` is in the host's words, safe to show and without an argument's value.
+///
+/// A callback of the tool's is asked whichever it is, and its no stands: any no wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It does not run.
+    Deny {
+        /// A code of class Denied; the tool's own stands in for another.
+        code: Code,
+        /// What denies it.
+        why: String,
+    },
+    /// A person is asked, whatever the tool's own approval is.
+    Ask {
+        /// What asks for that.
+        why: String,
+    },
+    /// Nothing: the tool's own approval stands.
+    NoOpinion {
+        /// Why a person is asked, if one is.
+        why: String,
+    },
+    /// It runs without a question, and this is what its receipt names: a rule or a scope.
+    Allow(Authority),
 }
 
 /// The record of what was decided and what ran.

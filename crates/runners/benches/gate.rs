@@ -17,7 +17,7 @@ use fumehood_core::{
     AgentLabel, ArtifactId, Binding, Call, Event, Json, Now, RawCall, RunId, Sha256, ToolSpec, WallTime,
 };
 use fumehood_gate::ports::{
-    Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
+    Answer, Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
 };
 use fumehood_gate::{Attempt, Cancel, Gate, Listeners, Offer, Plan, Planner, RawOutput, RunError, Runner};
 use fumehood_runners::module::{Context, Module, ToolFailed};
@@ -209,7 +209,7 @@ impl Entropy for Ports {
 
 impl PolicySource for Ports {
     fn ruling(&self, _: &Facts<'_>) -> Result<Ruling, Outage> {
-        Ok(Ruling { policy: self.policy, is_denied: false })
+        Ok(Ruling { policy: self.policy, answer: Answer::NoOpinion { why: String::new() } })
     }
 }
 

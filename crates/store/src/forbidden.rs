@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
-use crate::settings::FILE_NAME;
+use crate::{policy, settings};
 
 /// The places that are never granted, as the host knows them. Paths are compared by component.
 ///
@@ -42,13 +42,14 @@ pub const RESERVED: [&str; 11] =
 const TEMPORARY: &str = "/tmp";
 
 impl Forbidden {
-    /// The state and the config folder, the file of settings behind its links, and what is always forbidden.
+    /// The state and the config folder, the files of settings and policy behind their links, and what is always forbidden.
     pub fn of(home: &Home) -> Self {
         Self { places: Vec::new() }
             .with(ForbiddenKind::State, &home.state)
             .with(ForbiddenKind::Config, &home.config)
             // Who keeps settings under version control has a link here to a file in some project.
-            .with(ForbiddenKind::Config, &home.config.join(FILE_NAME))
+            .with(ForbiddenKind::Config, &home.config.join(settings::FILE_NAME))
+            .with(ForbiddenKind::Config, &home.config.join(policy::FILE_NAME))
     }
 
     /// One more place. It need not exist yet; links that lead to it are followed now.

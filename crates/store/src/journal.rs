@@ -92,7 +92,7 @@ impl Journal {
     /// `E_HOME_REFUSED`; `E_JOURNAL_FOREIGN` if the file is not ours or of another version; `E_JOURNAL_DAMAGED`, and
     /// it is left as it is; `E_STATE_UNAVAILABLE`.
     pub fn open(home: &Home) -> Result<Self, JournalError> {
-        Ok(Self { connection: Mutex::new(file::open(home)?) })
+        Ok(Self { connection: Mutex::new(file::FILE.open(home)?) })
     }
 
     /// Opens the journal if there is one, for whoever only wants to read. Makes nothing.
@@ -100,7 +100,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::open`].
     pub fn open_if_any(home: &Home) -> Result<Option<Self>, JournalError> {
-        Ok(file::open_if_any(home)?.map(|connection| Self { connection: Mutex::new(connection) }))
+        Ok(file::FILE.open_if_any(home)?.map(|connection| Self { connection: Mutex::new(connection) }))
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {

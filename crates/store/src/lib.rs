@@ -14,6 +14,8 @@ mod artifact;
 mod capture;
 mod catalog;
 mod clear;
+mod config_file;
+mod database;
 mod dir;
 mod disk;
 mod folder;
@@ -26,11 +28,13 @@ mod list;
 mod own;
 mod pins;
 mod place;
+mod policy;
 mod settings;
 mod source;
 mod stage;
 mod transaction;
 mod trust;
+mod trust_scopes;
 mod walk;
 mod workspace;
 
@@ -52,6 +56,7 @@ pub use pins::{
     FoundInterpreter, InterpreterChange, Pin, PinError, PinnedInterpreter, Pins, Resolution,
     VERSION_CHARS_MAX,
 };
+pub use policy::{CaseResult, PolicyCase, PolicyError, PolicyFile, PolicyState};
 pub use settings::{
     DraftError, Drafts, EditError, Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay,
     OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting,
@@ -64,5 +69,6 @@ pub use transaction::{
     Refused, RefusedReason, TransactionError, Transactions,
 };
 pub use trust::{TrustError, TrustedProjects};
+pub use trust_scopes::{TrustScopes, TrustScopesError};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
 pub use workspace::Workspace;

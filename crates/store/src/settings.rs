@@ -3,7 +3,6 @@
 mod drafts;
 mod edit;
 mod environment;
-mod file;
 mod interpreters;
 mod overlay;
 mod tables;
@@ -16,6 +15,7 @@ use fumehood_core::manifest::InterpreterKey;
 use fumehood_core::{Code, Coded, Envelope, Shown, SkillName};
 
 use crate::artifact::Artifacts;
+use crate::config_file::{ConfigFile, Refused};
 use crate::home::{Home, Surroundings};
 
 pub use drafts::{DraftError, Drafts};
@@ -93,17 +93,10 @@ impl Settings {
     /// # Errors
     /// [`SettingsError`]. Bad settings stop everything; there is no part of them that is used.
     pub fn read(home: &Home, surroundings: &Surroundings) -> Result<Self, SettingsError> {
-        let path = home.config.join(FILE_NAME);
-        let text = match file::open(home, &path)? {
-            Some(file) => file::read_private(&file, &path)?,
-            None => return Ok(Self::default()),
-        };
+        let Some(text) = FILE.read(home)? else { return Ok(Self::default()) };
         let places = Places { config: &home.config, home: surroundings.absolute_home() };
-        tables::read(&text, places).map_err(|message| SettingsError {
-            path,
-            message,
-            code: Code::ConfigInvalid,
-        })
+        let path = home.config.join(FILE.name);
+        tables::read(&text, places).map_err(|message| SettingsError { path, message, code: FILE.invalid })
     }
 
     /// The interpreter by that key: as configured, else as it is without configuration. `None` if there is none (EXE-61).
@@ -153,7 +146,14 @@ fn check_label(name: &str) -> Result<(), String> {
 /// Labels of the conventional roots.
 pub const RESERVED_LABELS: [&str; 4] = ["user-agents", "user-claude", "project-agents", "project-claude"];
 pub(crate) const FILE_NAME: &str = "fumehood.toml";
+const FILE: ConfigFile = ConfigFile { name: FILE_NAME, bytes_max: 256 << 10, invalid: Code::ConfigInvalid };
 const LABEL_CHARS_MAX: usize = 32;
+
+impl From<Refused> for SettingsError {
+    fn from(Refused { path, message, code }: Refused) -> Self {
+        Self { path, message, code }
+    }
+}
 
 impl Coded for SettingsError {
     fn code(&self) -> Code {

@@ -3,7 +3,9 @@
 mod adopt;
 mod artifact;
 mod help;
+mod policy;
 mod run;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -14,7 +16,9 @@ use crate::host::{JournalHead, WalkLimits};
 pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use help::{advised, command};
+pub(super) use policy::PolicyCommand;
 pub(super) use run::RunArgs;
+pub(super) use trust::TrustCommand;
 
 /// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.
 ///
@@ -88,6 +92,12 @@ pub(super) enum Command {
     /// Check that the record of runs is whole.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Read policy.toml: what is wrong with it, and what it says about a call.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Let one exact revision of a script run without a question. Asks at the terminal.
+    #[command(subcommand)]
+    Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
     /// List the interpreters that scripts can name, or pin a changed one anew.

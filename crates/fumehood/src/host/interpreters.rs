@@ -89,9 +89,12 @@ impl Host {
     /// Pins an interpreter to what the preview shows, whatever is there by now. The caller has asked the person.
     ///
     /// # Errors
-    /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`; nothing was changed then.
+    /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`, `E_TRUST_SCOPES_*`; nothing was pinned then.
     pub fn repin(&self, preview: &RepinPreview) -> Result<RepinReport, Fault> {
-        let pins = Pins::open(&self.home()?);
+        let home = self.home()?;
+        // First: what is trusted under the old file must not run under the new one, whatever fails.
+        self.revoke_all(&home)?;
+        let pins = Pins::open(&home);
         let pinned = pins.repin(&preview.found, preview.now.version.as_deref());
         let pinned = pinned.map_err(|error| pin_fault(&error))?;
         Ok(repinned(&preview.key, true, PinReport::of_identity(&pinned.identity)))

@@ -11,6 +11,7 @@ use fumehood_core::{Code, ProposalId};
 use fumehood_gate::ports::Outage;
 use fumehood_gate::{Approver, Cancel, Command, Decider, Plan, Request};
 
+use super::policy::SurfaceRule;
 use crate::report::{
     Answer, ArgumentNote, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question,
     SCHEMA_VERSION, SkillAsked, Variable,
@@ -63,8 +64,9 @@ pub(super) type Notes = Box<dyn Fn(&Command) -> Vec<ArgumentNote> + Send + Sync>
 /// The gate's approver: hands each request to a thread that asks the person and answers for them.
 pub(super) struct Asking {
     pub(super) person: Arc<dyn Person>,
-    pub(super) surface: Surface,
-    pub(super) why: &'static str,
+    pub(super) rule: SurfaceRule,
+    /// What the host wants with the call, if that is not plain from the call itself.
+    pub(super) purpose: Option<&'static str>,
     pub(super) state_folder: Option<String>,
     pub(super) record: Record,
     pub(super) notes: Notes,
@@ -77,8 +79,14 @@ impl Approver for Asking {
         let outage = |message: &str| Outage::new(Code::Internal, message);
         let decider =
             self.decider.get().cloned().ok_or_else(|| outage("nobody can answer for the person"))?;
+        if !self.rule.is_open() {
+            // There is no use in asking; the request has its end at once.
+            return decider
+                .decide(request.id, Decision::Deny)
+                .map_err(|_| outage("the request is over already"));
+        }
         let question = self.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
-        let (person, surface) = (Arc::clone(&self.person), self.surface);
+        let (person, surface) = (Arc::clone(&self.person), self.rule.surface);
         let answer = Answering { decider, id: request.id, surface, cancel: self.cancel.clone() };
         let started = thread::Builder::new().name("fumehood-question".to_owned()).spawn(move || {
             let said = person.ask(&question, &|| answer.over());
@@ -154,7 +162,10 @@ impl Asking {
             level: plan.containment.level.as_str().to_owned(),
             level_floor: plan.containment.level_floor.as_str().to_owned(),
             axes: plan.containment.axes.iter().map(axis).collect(),
-            why: self.why.to_owned(),
+            why: match self.purpose {
+                Some(purpose) => format!("{purpose}; {}", request.why),
+                None => request.why.to_owned(),
+            },
             unsafe_controls: plan.unsafe_controls.clone(),
             state_folder: self.state_folder.clone(),
             created_unix_ms: request.created.unix_ms(),

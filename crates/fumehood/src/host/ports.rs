@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fumehood_core::{AgentLabel, Code, Coded as _, Now, RunId, Sha256, WallTime};
-use fumehood_gate::ports::{
-    Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
-};
+use fumehood_core::{AgentLabel, Code, Coded as _, Now, RunId, WallTime};
+use fumehood_gate::ports::{Clock, Durable, Entropy, Journal, Kept, Outage, Results, Spool};
 use fumehood_store::{ArtifactError, Artifacts, Flush, Journal as Rows, JournalError};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -15,9 +13,6 @@ pub(super) struct SystemClock;
 
 /// Its generator for secrets.
 pub(super) struct SystemEntropy;
-
-/// No policy: whoever approves the tool's calls is asked, and nothing else has a say.
-pub(super) struct NoPolicy;
 
 /// The journal in the state folder.
 pub(super) struct StateJournal(pub(super) Arc<Rows>);
@@ -49,12 +44,6 @@ impl Entropy for SystemEntropy {
             Outage::new(Code::StateUnavailable, format!("there is no randomness to be had: {error}"))
         })?;
         Ok(bytes)
-    }
-}
-
-impl PolicySource for NoPolicy {
-    fn ruling(&self, _: &Facts<'_>) -> Result<Ruling, Outage> {
-        Ok(Ruling { policy: Sha256::of(b"no policy"), is_denied: false })
     }
 }
 

@@ -17,15 +17,18 @@ use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{AgentLabel, Code, Json, RawCall, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, Home, Settings, Snapshot};
 
 use super::person::Asking;
-use super::ports::{NoPolicy, SystemClock, SystemEntropy};
+use super::policy::{HostPolicy, SurfaceRule};
+use super::ports::{SystemClock, SystemEntropy};
 use super::{Host, Opened, Person};
 use crate::fault::Fault;
 use crate::report::RunReport;
 use chosen::Chosen;
 use workshop::Bench;
+
+pub(super) use workshop::{Past, digests, past};
 
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +80,16 @@ pub(super) struct Captured {
     pub(super) inspection: Inspection,
 }
 
+/// A call that can be made, or only looked at.
+pub(super) struct Prepared {
+    pub(super) spec: ToolSpec,
+    pub(super) raw: RawCall,
+    pub(super) bench: Bench,
+    pub(super) script: Script,
+    pub(super) source: Source,
+    pub(super) base: PathBuf,
+}
+
 impl Host {
     /// Runs a script of a skill, once, if the person says yes.
     ///
@@ -86,7 +99,7 @@ impl Host {
     /// # Errors
     /// Whatever keeps it from running: the codes of [`Host::show`], of arguments, paths and grants,
     /// `E_SKILL_SCRIPT_DENIED`, `E_SKILL_SCRIPT_GATE_UNAVAILABLE`, `E_SKILL_SCRIPT_POLICY_WIDENED`,
-    /// `E_TOOL_SANDBOX_REQUIRED`, `E_INTERPRETER_*`, `E_CONSENT_*`, `E_APPROVE_*`, `E_ARTIFACT_STORE_FULL`, `E_CANCELLED`.
+    /// `E_POLICY_*`, `E_TOOL_SANDBOX_REQUIRED`, `E_INTERPRETER_*`, `E_CONSENT_*`, `E_APPROVE_*`, `E_ARTIFACT_STORE_FULL`, `E_CANCELLED`.
     ///
     /// # Authority
     /// Starts an interpreter in the sandbox with what the request names, and changes the files that it names for that. The
@@ -101,46 +114,71 @@ impl Host {
         // A mistake in the command is said before anything is opened or started.
         self.settings(&self.home()?)?;
         let skill = self.captured(&request.skill, &request.roots)?;
-        let why = "no rule of yours says otherwise, and what a skill carries runs only on a person's word";
-        self.run_captured(&skill, request, person, cancel, why, tell)
+        self.run_captured(&skill, request, person, cancel, None, tell)
     }
 
-    /// The one way to run a script of a skill, for whatever reason it is asked: `why` says it to the person.
+    /// The one way to run a script of a skill, for whatever reason: `purpose` says to the person which, if it is the host's.
     pub(super) fn run_captured(
         &self,
         skill: &Captured,
         request: &RunRequest,
         person: Option<Arc<dyn Person>>,
         cancel: &Cancel,
-        why: &'static str,
+        purpose: Option<&'static str>,
         tell: impl FnMut(RunStep) + Send + 'static,
     ) -> Result<RunReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
         let chosen = skill.choose(request, &settings)?;
         let (person, surface) = approver::of(request, skill, &settings, person)?;
+        let is_flag_configured = settings.approve_by_revision_flag;
+        let Prepared { spec, raw, bench, script, source, base } =
+            self.prepare(skill, request, settings, chosen)?;
+        let record = bench.history(skill);
+        let rule = SurfaceRule { home: home.clone(), surface, is_flag_configured };
+        // Who may not say yes there is not asked.
+        let is_open = rule.is_open();
+        let asking = person.filter(|_| is_open).map(|person| {
+            Arc::new(Asking {
+                person,
+                rule,
+                purpose,
+                state_folder: self.state_folder(),
+                record,
+                notes: notes::of(request, &source, &skill.snapshot, &base),
+                cancel: cancel.clone(),
+                decider: OnceLock::new(),
+            })
+        });
+        let gate = self.gate(home, &bench, asking.as_ref(), tell)?;
+        let revision = skill.snapshot.revision();
+        let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
+        gate.offer(vec![offer]).map_err(|error| Fault::of(&error, "choose another name for the script"))?;
+        let ended = gate.call(&raw, cancel);
+        bench.remember(skill, &ended);
+        gate.end();
+        report::of(ended, raw.tool, skill, revision).map_err(|fault| {
+            let is_shut = fault.code == Code::ScriptDenied && !is_open;
+            if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
+        })
+    }
+
+    /// Everything up to the call itself.
+    pub(super) fn prepare(
+        &self,
+        skill: &Captured,
+        request: &RunRequest,
+        settings: Settings,
+        chosen: Chosen,
+    ) -> Result<Prepared, Fault> {
         let spec = spec(skill, &chosen, &settings)?;
         let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source, settings.envelope.timeout_max())?,
         };
-        let bench = self.bench(&home, settings, skill)?;
-        let record = bench.history(skill);
-        let asking = person.map(|person| {
-            Arc::new(Asking {
-                person,
-                surface,
-                why,
-                state_folder: self.state_folder(),
-                record,
-                notes: notes::of(request, &chosen.source, &skill.snapshot, &granted.base),
-                cancel: cancel.clone(),
-                decider: OnceLock::new(),
-            })
-        });
-        let gate = self.gate(&bench, asking.as_ref(), tell)?;
-        let revision = skill.snapshot.revision();
+        let bench = self.bench(&self.home()?, settings, skill)?;
+        let (source, base) = (chosen.source.clone(), granted.base.clone());
         let script = Script::new(
             Arc::clone(&bench.workshop),
             ScriptSkill::new(
@@ -153,16 +191,12 @@ impl Host {
             granted,
         );
         let script = script.fail_on_nonzero_exit(chosen.fail_on_nonzero_exit);
-        let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
-        gate.offer(vec![offer]).map_err(|error| Fault::of(&error, "choose another name for the script"))?;
-        let ended = gate.call(&raw, cancel);
-        bench.remember(skill, &ended);
-        gate.end();
-        report::of(ended, raw.tool, skill, revision)
+        Ok(Prepared { spec, raw, bench, script, source, base })
     }
 
     fn gate(
         &self,
+        home: Home,
         bench: &Bench,
         asking: Option<&Arc<Asking>>,
         mut tell: impl FnMut(RunStep) + Send + 'static,
@@ -173,12 +207,11 @@ impl Host {
             fumehood_core::EventKind::SandboxEnded { .. } => tell(RunStep::Ended),
             _ => {}
         });
-        let agent = AgentLabel::parse("cli").map_err(|error| Fault::of(&error, REPORT))?;
         let builder = Gate::builder(
-            agent,
+            agent()?,
             Arc::new(SystemClock),
             Arc::new(SystemEntropy),
-            Arc::new(NoPolicy),
+            Arc::new(HostPolicy(home)),
             bench.journal(),
             bench.results(),
         );
@@ -236,9 +269,14 @@ impl Host {
         }
     }
 
-    fn state_folder(&self) -> Option<String> {
+    pub(super) fn state_folder(&self) -> Option<String> {
         self.surroundings.fumehood_home.as_ref().map(|home| home.to_string_lossy().into_owned())
     }
+}
+
+/// How the host calls whoever uses the command line.
+pub(super) fn agent() -> Result<AgentLabel, Fault> {
+    AgentLabel::parse("cli").map_err(|error| Fault::of(&error, REPORT))
 }
 
 fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSpec, Fault> {
@@ -263,4 +301,5 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
 
 /// The label of a skill that the person named by its path.
 pub(super) const GIVEN: &str = "path";
+const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";

@@ -6,8 +6,10 @@ mod failures;
 mod flags;
 mod mistakes;
 mod parallel;
+mod policy;
 mod prompt;
 mod readme;
+mod scopes;
 mod settings;
 mod slow;
 

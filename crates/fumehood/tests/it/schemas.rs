@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 25] = [
+const SHAPES: [&str; 30] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -31,6 +31,11 @@ const SHAPES: [&str; 25] = [
     "audit-head",
     "interpreters",
     "interpreters-repin",
+    "policy-check",
+    "policy-explain",
+    "policy-test",
+    "trust-list",
+    "trust-scope",
     "error",
 ];
 

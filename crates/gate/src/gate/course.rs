@@ -14,11 +14,10 @@ use super::denial::{of_ledger, stale};
 use super::{Gate, broken, undecided};
 use crate::approval::Request;
 use crate::cancel::Cancel;
-use crate::clearance::{Clearance, Planned};
+use crate::clearance::{Basis, Clearance, Leave, Planned};
 use crate::error::GateError;
 use crate::guard::{caught, guarded};
 use crate::offer::{Liveness, Offer};
-use crate::plan::Plan;
 use crate::ports::Clock as _;
 
 /// One call on its way.
@@ -41,9 +40,21 @@ pub(super) struct Approved {
 
 #[derive(Clone, Copy)]
 enum By {
-    Nobody,
-    Callback,
+    /// The tool's own approval, which needs no person.
+    Tool,
+    /// A rule or a scope.
+    Policy,
     Person(ProposalId),
+}
+
+impl By {
+    fn basis(self) -> Basis {
+        match self {
+            Self::Tool => Basis::Tool,
+            Self::Policy => Basis::Policy,
+            Self::Person(_) => Basis::Person,
+        }
+    }
 }
 
 impl Course<'_> {
@@ -69,12 +80,26 @@ impl Course<'_> {
     /// Plans the call, asks the policy, and then whoever approves calls of this tool.
     pub(super) fn approve(&self) -> Result<Approved, GateError> {
         let planned = self.plan().inspect_err(|error| self.told(error))?;
-        let by = match self.spec().approval() {
-            Approval::Auto => By::Nobody,
-            Approval::Policy => self.ask_callback()?,
-            Approval::Human => self.ask_person(&planned)?,
-        };
+        let by = self.ask(&planned)?;
         Ok(Approved { planned, by })
+    }
+
+    /// Asks everybody who has to say yes.
+    fn ask(&self, planned: &Planned) -> Result<By, GateError> {
+        let approval = self.spec().approval();
+        // Also where the policy allows the call or a person is asked as well: any no wins.
+        if approval == Approval::Policy {
+            self.ask_callback()?;
+        }
+        match (&planned.leave, approval) {
+            (Leave::Given(_), _) => Ok(By::Policy),
+            (Leave::Person(_), Approval::Policy) => {
+                self.say(EventKind::ApprovalGranted { proposal: None, surface: None });
+                self.ask_person(planned)
+            }
+            (Leave::Person(_), _) | (Leave::Own(_), Approval::Human) => self.ask_person(planned),
+            (Leave::Own(_), Approval::Auto | Approval::Policy) => Ok(By::Tool),
+        }
     }
 
     /// Looks at everything again, and spends the yes on what is there now.
@@ -84,30 +109,36 @@ impl Course<'_> {
         let is_same = |now: &Planned| match by {
             // Another binding is for the ledger to refuse, which then knows the request as stale.
             By::Person(_) => now.binding != shown.binding || now.plan == shown.plan,
-            By::Nobody | By::Callback => now.binding == shown.binding && now.plan == shown.plan,
+            By::Tool | By::Policy => now.binding == shown.binding && now.plan == shown.plan,
         };
-        let same = again.and_then(|now| if is_same(&now) { Ok(now) } else { Err(stale()) });
+        let same = again.and_then(|now| match () {
+            () if !by.basis().stands_under(&now.leave) => Err(self.not_allowed_any_more()),
+            () if !is_same(&now) => Err(stale()),
+            () => Ok(now),
+        });
+        let has_callback = self.spec().approval() == Approval::Policy;
         let now = same.inspect_err(|error| match by {
             By::Person(id) => {
                 // What the person said yes to is not there any more, and the yes is good for nothing else.
                 let _ = self.gate.consents.refuse(self.gate.ports.clock.now(), id);
                 self.given_up(Some(id), error);
             }
-            By::Callback => self.given_up(None, error),
-            By::Nobody => self.told(error),
+            By::Tool | By::Policy if has_callback => self.given_up(None, error),
+            By::Tool | By::Policy => self.told(error),
         })?;
-        let authority = match by {
-            By::Person(id) => self.spend(id, &now.binding)?,
-            By::Callback => {
-                self.say(EventKind::ApprovalGranted { proposal: None, surface: None });
-                Authority::callback()
-            }
-            By::Nobody => Authority::auto(),
+        if has_callback && by.basis() != Basis::Person {
+            self.say(EventKind::ApprovalGranted { proposal: None, surface: None });
+        }
+        let authority = match (by, &now.leave) {
+            (By::Person(id), _) => self.spend(id, &now.binding)?,
+            (By::Policy, Leave::Given(authority)) => authority.clone(),
+            _ if has_callback => Authority::callback(),
+            _ => Authority::auto(),
         };
-        Ok(Clearance::new(self.call.clone(), now, authority, self.live.another()))
+        Ok(Clearance::new(self.call.clone(), now, (by.basis(), authority), self.live.another()))
     }
 
-    fn ask_callback(&self) -> Result<By, GateError> {
+    fn ask_callback(&self) -> Result<(), GateError> {
         self.say(EventKind::ApprovalRequired { proposal: None });
         // An offer of such a tool has a callback; without one nobody says yes.
         let Some(callback) = self.offer.callback() else { return Err(self.no(None, Denial::NobodyToAsk)) };
@@ -115,7 +146,7 @@ impl Course<'_> {
         if !answer.map_err(|outage| undecided(self.spec(), &outage))? {
             return Err(self.no(None, Denial::Policy));
         }
-        Ok(By::Callback)
+        Ok(())
     }
 
     /// Shows the request and waits for the answer, as long as somebody could give one.
@@ -130,7 +161,7 @@ impl Course<'_> {
         let asked = consents.propose(ports.clock.now(), created, id, planned.binding);
         asked.map_err(of_ledger)?;
         self.say(EventKind::ApprovalRequired { proposal: Some(id) });
-        let request = self.request(id, &planned.plan, created);
+        let request = self.request(id, planned, created);
         let shown = guarded("whoever shows requests for approval", || approver.show(&request));
         let answer = match shown {
             Ok(()) => self.await_answer(id),
@@ -148,7 +179,7 @@ impl Course<'_> {
     fn request<'a>(
         &'a self,
         id: ProposalId,
-        plan: &'a Plan,
+        planned: &'a Planned,
         created: fumehood_core::WallTime,
     ) -> Request<'a> {
         Request {
@@ -157,7 +188,8 @@ impl Course<'_> {
             run: self.gate.run,
             tool: self.spec(),
             call: &self.call,
-            plan,
+            plan: &planned.plan,
+            why: planned.leave.why(),
             created,
             expires: created.after(fumehood_core::consent::CONSENT_WINDOW),
         }

@@ -29,6 +29,12 @@ impl Course<'_> {
         GateError { denial: Some(denial), ..self.error(Failure::Denied, message) }
     }
 
+    /// What spared or replaced the question is gone, so somebody would have to be asked who was not.
+    pub(super) fn not_allowed_any_more(&self) -> GateError {
+        let message = "the policy asks for a person's yes now, and did not when the call was made".to_owned();
+        GateError { message, ..self.denial(Denial::Policy) }
+    }
+
     /// Somebody was asked, and whatever they say, it does not run: recorded and told, unless the gate itself failed, which
     /// is no denial.
     pub(super) fn given_up(&self, id: Option<ProposalId>, error: &GateError) {

@@ -103,7 +103,11 @@ impl Course<'_> {
         self.alive()?;
         if number > 1 {
             self.still_offered()?;
-            if self.allowed(clearance.plan())? != clearance.binding() {
+            let (binding, leave) = self.allowed(clearance.plan())?;
+            if !clearance.stands_under(&leave) {
+                return Err(self.not_allowed_any_more());
+            }
+            if binding != clearance.binding() {
                 return Err(stale());
             }
         }

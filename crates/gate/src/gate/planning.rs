@@ -1,18 +1,19 @@
 //! What a call would run as, what the policy says about that, and what an approval of it is bound to.
 
-use fumehood_core::Binding;
 use fumehood_core::binding::BindingParts;
+use fumehood_core::code::{Class, Code};
 use fumehood_core::event::Denial;
 use fumehood_core::schema::VALIDATOR_VERSION;
 use fumehood_core::tool::Failure;
+use fumehood_core::{Binding, Sha256};
 
 use super::course::Course;
 use super::{Gate, broken, undecided};
-use crate::clearance::{Held, Planned};
+use crate::clearance::{Held, Leave, Planned};
 use crate::error::GateError;
 use crate::guard::caught;
 use crate::plan::Plan;
-use crate::ports::{Facts, Ruling};
+use crate::ports::{Answer, Facts};
 
 impl Course<'_> {
     /// Plans the call, and asks the policy about the plan.
@@ -25,22 +26,32 @@ impl Course<'_> {
         if plan.wall(self.spec().timeout()) > self.spec().timeout() {
             return Err(self.error(Failure::Policy, "the plan takes more time than the tool may have"));
         }
-        let binding = self.allowed(&plan)?;
-        Ok(Planned { runner, plan, binding })
+        let (binding, leave) = self.allowed(&plan)?;
+        Ok(Planned { runner, plan, binding, leave })
     }
 
-    /// What an approval of the plan is bound to under the policy as it is now, which does not deny it.
-    pub(super) fn allowed(&self, plan: &Plan) -> Result<Binding, GateError> {
+    /// What an approval of the plan is bound to under the policy as it is now, which does not deny it, and what that leaves
+    /// to others.
+    pub(super) fn allowed(&self, plan: &Plan) -> Result<(Binding, Leave), GateError> {
         let Gate { agent, run, ports, .. } = self.gate;
         let facts = Facts { agent, run: *run, tool: self.spec(), call: &self.call, plan };
         let ruling = ports.policy.ruling(&facts).map_err(|outage| undecided(self.spec(), &outage))?;
-        if ruling.is_denied {
-            return Err(self.denial(Denial::Policy));
-        }
-        Ok(self.binding(plan, ruling))
+        let leave = match ruling.answer {
+            Answer::Deny { code, why } => return Err(self.denied_by(code, &why)),
+            Answer::Ask { why } => Leave::Person(why),
+            Answer::NoOpinion { why } => Leave::Own(why),
+            Answer::Allow(authority) => Leave::Given(authority),
+        };
+        Ok((self.binding(plan, ruling.policy), leave))
     }
 
-    fn binding(&self, plan: &Plan, ruling: Ruling) -> Binding {
+    fn denied_by(&self, code: Code, why: &str) -> GateError {
+        let denial = self.denial(Denial::Policy);
+        let code = if code.class() == Class::Denied { code } else { denial.code };
+        GateError { code, message: format!("{}: {why}", denial.message), ..denial }
+    }
+
+    fn binding(&self, plan: &Plan, policy: Sha256) -> Binding {
         Binding::of(&BindingParts {
             agent: &self.gate.agent,
             run: self.gate.run,
@@ -52,7 +63,7 @@ impl Course<'_> {
             validator_version: VALIDATOR_VERSION,
             interpreter: plan.interpreter.as_ref(),
             profile: &plan.profile,
-            policy: ruling.policy,
+            policy,
         })
     }
 }

@@ -9,14 +9,19 @@ use fumehood_gate::{Completed, GateError};
 
 use crate::model::{Outcomes, Scenario, expected};
 use crate::world::{
-    Answer, ENTERED, Ears, Fault, Happening, Outcome, SECRET, SpoolStage, Step, Tool, World, brief,
+    Answer, ENTERED, Ears, Fault, Happening, Opinion, Outcome, SECRET, SpoolStage, Step, Tool, World, brief,
 };
 
 const APPROVALS: [Approval; 3] = [Approval::Auto, Approval::Policy, Approval::Human];
 
-const HAPPENINGS: [Happening; 9] = [
+const OPINIONS: [Opinion; 3] = [Opinion::None, Opinion::Asks, Opinion::Allows];
+
+const HAPPENINGS: [Happening; 12] = [
     Happening::Withdraw,
     Happening::Revoke,
+    Happening::Says(Opinion::None),
+    Happening::Says(Opinion::Asks),
+    Happening::Says(Opinion::Allows),
     Happening::PolicyChange,
     Happening::PolicyOutage,
     Happening::SourceChange,
@@ -31,6 +36,7 @@ const REVOKING: [Happening; 4] = [Happening::Withdraw, Happening::Revoke, Happen
 fn scenario(approval: Approval) -> Scenario {
     Scenario {
         approval,
+        opinion: Opinion::None,
         retries: 0,
         has_fallback: false,
         meanwhile: Vec::new(),
@@ -46,6 +52,7 @@ fn play(scenario: &Scenario, ears: &Ears) {
     let Scenario { approval, retries, has_fallback, .. } = *scenario;
     let world = World::heard_by(&Tool { retries, has_fallback, ..Tool::new(approval) }, ears);
     let world = world.with_steps(&scenario.steps);
+    world.stage.say_of_calls(scenario.opinion);
     world.stage.meanwhile.lock().unwrap().clone_from(&scenario.meanwhile);
     *world.stage.answer.lock().unwrap() = scenario.answer;
     *world.stage.journal_fails_at.lock().unwrap() = scenario.journal_fails_at;
@@ -77,7 +84,7 @@ fn invariants(scenario: &Scenario, world: &World, seen: &Outcomes, result: &Resu
     // EXE-57, CHK-024: nothing is entered before the answer and the record of it.
     if let Some(entered) = place(ENTERED) {
         assert!(place("receipt.open").unwrap() < entered, "{scenario:?}: {log:?}");
-        let is_human = scenario.approval == Approval::Human;
+        let is_human = scenario.is_human();
         assert!(!is_human || place("decision").unwrap() < entered, "{scenario:?}: {log:?}");
         assert!(!is_human || seen.ledger == Some("consumed"), "{scenario:?}");
     }
@@ -133,11 +140,17 @@ fn up_to_two<T: Copy>(items: &[T]) -> Vec<Vec<T>> {
     std::iter::once(Vec::new()).chain(one).chain(two).collect()
 }
 
+/// Whatever the policy says, with a tool of this approval.
 fn waits(approval: Approval, answers: &[Answer]) {
     let ears = Ears::new();
-    for meanwhile in up_to_two(&HAPPENINGS) {
+    for (opinion, meanwhile) in OPINIONS
+        .into_iter()
+        .flat_map(|opinion| up_to_two(&HAPPENINGS).into_iter().map(move |meanwhile| (opinion, meanwhile)))
+    {
         for answer in answers {
-            play(&Scenario { meanwhile: meanwhile.clone(), answer: *answer, ..scenario(approval) }, &ears);
+            let meanwhile = meanwhile.clone();
+            let scenario = Scenario { opinion, meanwhile, answer: *answer, ..scenario(approval) };
+            play(&scenario, &ears);
         }
     }
 }
@@ -157,7 +170,7 @@ fn whatever_happens_while_a_callback_is_asked() {
 // XSF-29, X-07
 #[test]
 fn whatever_happens_while_nobody_is_asked() {
-    waits(Approval::Auto, &[Answer::Yes]);
+    waits(Approval::Auto, &[Answer::Yes, Answer::No, Answer::Outage, Answer::Panic, Answer::Gone]);
 }
 
 /// Everything that an attempt can do, with everything that can happen meanwhile.
@@ -189,7 +202,7 @@ fn attempts(retries: u32) -> Vec<Vec<Step>> {
     all
 }
 
-fn runs(approval: Approval) {
+fn runs(approval: Approval, opinion: Opinion) {
     let ears = Ears::new();
     for retries in 0..=2 {
         // Three attempts for one kind of approval, which then makes no difference.
@@ -199,7 +212,7 @@ fn runs(approval: Approval) {
         for steps in attempts(retries) {
             for has_fallback in [false, true] {
                 let steps = steps.clone();
-                play(&Scenario { retries, has_fallback, steps, ..scenario(approval) }, &ears);
+                play(&Scenario { opinion, retries, has_fallback, steps, ..scenario(approval) }, &ears);
             }
         }
     }
@@ -208,19 +221,27 @@ fn runs(approval: Approval) {
 // XSF-19, XSF-22 to XSF-27, XSF-40, XSF-41, X-03, X-09, X-10: a consent is good for the attempts of one call.
 #[test]
 fn whatever_attempts_do_after_a_person_said_yes() {
-    runs(Approval::Human);
+    runs(Approval::Human, Opinion::None);
 }
 
 // The same
 #[test]
 fn whatever_attempts_do_after_a_callback_said_yes() {
-    runs(Approval::Policy);
+    runs(Approval::Policy, Opinion::None);
 }
 
 // The same
 #[test]
 fn whatever_attempts_do_when_nobody_was_asked() {
-    runs(Approval::Auto);
+    runs(Approval::Auto, Opinion::None);
+}
+
+// The same, CHK-048: what a rule or a scope allowed and does not any more is not tried again.
+#[test]
+fn whatever_attempts_do_when_the_policy_allowed_the_call() {
+    for approval in APPROVALS {
+        runs(approval, Opinion::Allows);
+    }
 }
 
 // No receipt, no success: a journal or a place for results that fails at each of its steps, by an error or a panic.

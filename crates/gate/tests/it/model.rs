@@ -4,12 +4,14 @@
 
 use fumehood_core::tool::Approval;
 
-use crate::world::{Answer, Fault, Happening, Outcome, SpoolStage, Step};
+use crate::world::{Answer, Fault, Happening, Opinion, Outcome, SpoolStage, Step};
 
 /// All that happens to one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) approval: Approval,
+    /// What the policy says at first.
+    pub(crate) opinion: Opinion,
     pub(crate) retries: u32,
     pub(crate) has_fallback: bool,
     /// While somebody is asked.
@@ -39,6 +41,7 @@ struct Facts {
     is_ended: bool,
     is_cancelled: bool,
     policy: Policy,
+    opinion: Opinion,
     source: Source,
 }
 
@@ -71,6 +74,7 @@ pub(crate) fn expected(scenario: &Scenario) -> Outcomes {
         is_ended: false,
         is_cancelled: false,
         policy: Policy::Shown,
+        opinion: scenario.opinion,
         source: Source::Shown,
     };
     let mut model = Model { scenario, facts, appended: 0, begun: 0, out: Outcomes::default() };
@@ -83,12 +87,33 @@ pub(crate) fn expected(scenario: &Scenario) -> Outcomes {
 
 const UNAVAILABLE: &str = "E_TOOL_GATE_UNAVAILABLE";
 
+impl Scenario {
+    /// Whether a person is asked, if it comes to that.
+    pub(crate) fn is_human(&self) -> bool {
+        match self.opinion {
+            Opinion::None => self.approval == Approval::Human,
+            Opinion::Asks => true,
+            Opinion::Allows => false,
+        }
+    }
+}
+
 impl Model<'_> {
+    /// Whether what the call rests on is enough for what the policy says now.
+    fn is_enough(&self) -> bool {
+        match self.scenario.opinion {
+            _ if self.scenario.is_human() => true,
+            Opinion::Allows => self.facts.opinion == Opinion::Allows,
+            _ => self.facts.opinion != Opinion::Asks,
+        }
+    }
+
     fn happen(&mut self, happening: Happening) {
         let facts = &mut self.facts;
         match happening {
             Happening::Withdraw => facts.is_offered = false,
             Happening::Revoke => facts.policy = Policy::Denies,
+            Happening::Says(opinion) => (facts.policy, facts.opinion) = (Policy::Shown, opinion),
             Happening::PolicyChange => facts.policy = Policy::Other,
             Happening::PolicyOutage => facts.policy = Policy::Out,
             Happening::SourceChange => facts.source = Source::Other,
@@ -132,7 +157,8 @@ impl Model<'_> {
 
     fn ask(&mut self) -> Result<(), &'static str> {
         let Scenario { approval, meanwhile, answer, .. } = self.scenario;
-        let is_asked = *approval != Approval::Auto;
+        let (is_called, is_human) = (*approval == Approval::Policy, self.scenario.is_human());
+        let is_asked = is_called || is_human;
         if is_asked {
             self.event("approval.required");
         }
@@ -140,12 +166,30 @@ impl Model<'_> {
         for happening in meanwhile {
             self.happen(*happening);
             request = match happening {
+                _ if is_called => request,
                 Happening::End if request == "pending" => "cancelled",
                 Happening::Expire if request == "pending" => "expired",
                 _ => request,
             };
         }
-        if *approval == Approval::Human {
+        if is_called {
+            match answer {
+                Answer::Yes => {}
+                Answer::No | Answer::Gone => {
+                    self.denied("policy");
+                    return Err("E_TOOL_DENIED");
+                }
+                Answer::Outage | Answer::Panic => return Err(UNAVAILABLE),
+            }
+        }
+        if is_called && is_human {
+            self.event("approval.granted");
+            if self.facts.is_ended {
+                return Err("E_RUN_ENDED");
+            }
+            self.event("approval.required");
+        }
+        if is_human {
             request = match (request, answer) {
                 ("pending", Answer::Yes) => "approved",
                 ("pending", Answer::No) => "denied",
@@ -178,18 +222,8 @@ impl Model<'_> {
                 _ => {}
             }
         }
-        if *approval == Approval::Policy {
-            match answer {
-                Answer::Yes => {}
-                Answer::No | Answer::Gone => {
-                    self.denied("policy");
-                    return Err("E_TOOL_DENIED");
-                }
-                Answer::Outage | Answer::Panic => return Err(UNAVAILABLE),
-            }
-        }
         self.recheck(is_asked)?;
-        if *approval == Approval::Human {
+        if is_human {
             self.out.ledger = Some("consumed");
             if !self.row("decision") {
                 return Err(UNAVAILABLE);
@@ -203,7 +237,7 @@ impl Model<'_> {
 
     /// Somebody said yes, or nobody needs to: what is there now must be what was there then.
     fn recheck(&mut self, is_asked: bool) -> Result<(), &'static str> {
-        let Facts { is_offered, is_ended, is_cancelled, policy, source } = self.facts;
+        let Facts { is_offered, is_ended, is_cancelled, policy, source, .. } = self.facts;
         let (code, denial, ledger) = match () {
             () if !is_offered => ("E_TOOL_DENIED", Some("policy"), "denied"),
             () if is_ended => ("E_RUN_ENDED", is_asked.then_some("abandoned"), "denied"),
@@ -212,7 +246,8 @@ impl Model<'_> {
                 ("E_SKILL_SOURCE_PATH_REJECTED", is_asked.then_some("abandoned"), "denied")
             }
             () if policy == Policy::Out => (UNAVAILABLE, None, "denied"),
-            () if policy == Policy::Denies => ("E_TOOL_DENIED", Some("policy"), "denied"),
+            () if policy == Policy::Denies => ("E_POLICY_DENIED", Some("policy"), "denied"),
+            () if !self.is_enough() => ("E_TOOL_DENIED", Some("policy"), "denied"),
             () if policy == Policy::Other || source == Source::Other => {
                 ("E_CONSENT_STALE", is_asked.then_some("abandoned"), "stale")
             }
@@ -284,11 +319,15 @@ impl Model<'_> {
         match () {
             () if is_ended => Err("E_RUN_ENDED"),
             () if is_cancelled => Err("E_CANCELLED"),
-            () if !is_offered || policy == Policy::Denies => {
+            () if is_offered && policy == Policy::Out => Err(UNAVAILABLE),
+            () if is_offered && policy == Policy::Denies => {
+                self.denied("policy");
+                Err("E_POLICY_DENIED")
+            }
+            () if !is_offered || !self.is_enough() => {
                 self.denied("policy");
                 Err("E_TOOL_DENIED")
             }
-            () if policy == Policy::Out => Err(UNAVAILABLE),
             () if policy == Policy::Other => Err("E_CONSENT_STALE"),
             () => Ok(()),
         }

@@ -5,11 +5,15 @@ use std::time::Duration;
 use fumehood_core::code::{Code, Coded as _};
 use fumehood_core::consent::State;
 use fumehood_core::containment::Level;
+use fumehood_core::event::Denial;
 use fumehood_core::tool::{Approval, Tier};
-use fumehood_core::{InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision, WorkspaceIdentity};
-use fumehood_gate::{Command, FileGrant, FileUse, Plan, PlannedSkill};
+use fumehood_core::{
+    HostPath, InterpreterIdentity, RelPath, Sha256, SkillName, VerifiedRevision, WorkspaceIdentity,
+};
+use fumehood_gate::ports::{Answer, Ruling};
+use fumehood_gate::{Command, FileGrant, FileUse, GateError, Plan, PlannedPath, PlannedSkill};
 
-use crate::world::{Tool, World, plan, ruling};
+use crate::world::{Happening, Opinion, Tool, World, denies, plan, ruling};
 
 fn revision(text: &str) -> VerifiedRevision {
     VerifiedRevision::of(&[(RelPath::parse("SKILL.md").unwrap(), text)].into())
@@ -135,6 +139,10 @@ fn whatever_else_was_shown_is_stale_when_it_changes() {
     stale("output", |plan| plan.limits.output_bytes = Some(1));
     stale("memory", |plan| plan.limits.memory_bytes_total = Some(1));
     stale("processes", |plan| plan.limits.processes = Some(1));
+    stale("path", |plan| {
+        let resolved = HostPath::parse("/home/a/file").ok();
+        plan.paths.push(PlannedPath { parameter: "file".to_owned(), resolved });
+    });
     stale("no command", |plan| plan.command = None);
     stale("unsafe", |plan| plan.unsafe_controls.push("sandbox".to_owned()));
     let with = |change: fn(&mut Command)| move |plan: &mut Plan| change(plan.command.as_mut().unwrap());
@@ -160,6 +168,82 @@ fn another_policy_is_stale() {
     assert_eq!(world.call().unwrap_err().code(), Code::ConsentStale);
     assert_eq!((world.entries(), world.ledger()), (0, vec![State::Stale]));
     assert_eq!(world.told(), ["approval.required", "approval.denied abandoned"]);
+}
+
+/// Asks under one policy, answers yes under the other, which has the same digest.
+fn said(before: Opinion, after: Opinion) -> (World, Result<(), GateError>) {
+    let world = World::new(&Tool::new(Approval::Human));
+    world.stage.say_of_calls(before);
+    *world.stage.on_show.lock().unwrap() = Some(Box::new(move |stage, request| {
+        assert_eq!(request.why, "the host says why");
+        stage.say_of_calls(after);
+        stage.decide(request.id, crate::world::YES);
+    }));
+    let result = world.call().map(drop);
+    (world, result)
+}
+
+// CHK-048, X-08: a person's yes is no less good because a scope was saved or removed meanwhile, but a no is a no.
+#[test]
+fn a_persons_yes_outlives_scopes_and_no_denial() {
+    let opinions = [Opinion::None, Opinion::Asks, Opinion::Allows];
+    for (before, after) in opinions[..2].iter().flat_map(|a| opinions.iter().map(move |b| (*a, *b))) {
+        let (world, result) = said(before, after);
+        result.unwrap();
+        assert_eq!(
+            (world.entries(), world.stage.asked.lock().unwrap().len()),
+            (1, 1),
+            "{before:?} {after:?}"
+        );
+    }
+    let world = World::new(&Tool::new(Approval::Human));
+    *world.stage.on_show.lock().unwrap() = Some(Box::new(|stage, request| {
+        *stage.policy.lock().unwrap() = Ok(Ruling { answer: denies(), ..ruling(1) });
+        stage.decide(request.id, crate::world::YES);
+    }));
+    let error = world.call().unwrap_err();
+    assert_eq!((error.code(), error.denial), (Code::PolicyDenied, Some(Denial::Policy)));
+    assert_eq!((world.entries(), world.ledger()), (0, vec![State::Denied]));
+}
+
+// CHK-048: a rule or scope that is gone when it comes to running allows nothing, whatever is named in its place.
+#[test]
+fn what_allowed_a_call_must_still_allow_it() {
+    for (then, runs) in [
+        (None, true),
+        (Some(Happening::Says(Opinion::None)), false),
+        (Some(Happening::Says(Opinion::Asks)), false),
+        (Some(Happening::Revoke), false),
+        (Some(Happening::PolicyChange), false),
+    ] {
+        let world = World::new(&Tool::new(Approval::Human));
+        world.stage.say_of_calls(Opinion::Allows);
+        world.stage.meanwhile.lock().unwrap().extend(then);
+        assert_eq!(world.call().is_ok(), runs, "{then:?}");
+        assert_eq!((world.entries(), world.ledger().len()), (usize::from(runs), 0), "{then:?}");
+        let rows = world.stage.rows.lock().unwrap();
+        let names_the_rule =
+            |(_, json, _): &(_, Vec<u8>, _)| json.windows(8).any(|part| part == b"\"a rule\"");
+        assert_eq!(rows.iter().any(names_the_rule), runs, "{then:?}");
+    }
+}
+
+// a denial has the code that the policy gave, if it is one of a denial.
+#[test]
+fn a_denial_has_its_code() {
+    for (code, seen) in [
+        (Code::PolicyBlocked, Code::PolicyBlocked),
+        (Code::PolicyInvalid, Code::PolicyInvalid),
+        (Code::StateUnavailable, Code::ToolDenied),
+    ] {
+        let world = World::new(&Tool::new(Approval::Auto));
+        let answer = Answer::Deny { code, why: "the mode is blocked".to_owned() };
+        *world.stage.policy.lock().unwrap() = Ok(Ruling { answer, ..ruling(1) });
+        let error = world.call().unwrap_err();
+        assert_eq!((error.code(), error.denial, world.entries()), (seen, Some(Denial::Policy), 0));
+        assert_eq!(error.to_string(), "the policy says no to the call: the mode is blocked");
+        assert_eq!(world.told(), ["approval.denied policy"]);
+    }
 }
 
 // CHK-005, CHK-007: a yes to one request is none to another of the same call, nor to the same call in another run.

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use fumehood_core::code::Code;
 use fumehood_core::consent::{Decision, State, Surface};
-use fumehood_core::receipt::{Applied, Change};
+use fumehood_core::receipt::{Applied, Authority, Change};
 use fumehood_core::tool::{Approval, Effect, Failure, Origin, Tier, ToolDefinition};
 use fumehood_core::{
     AgentLabel, ArtifactId, Call, Event, Json, Now, ProposalId, RawCall, RunId, Sha256, SkillName, ToolName,
     ToolSpec, WallTime,
 };
 use fumehood_gate::ports::{
-    Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
+    Answer as PolicyAnswer, Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results,
+    Ruling, Spool,
 };
 use fumehood_gate::{
     Accepted, Approver, Attempt, Cancel, Completed, Decider, Gate, GateError, Listeners, Offer, Plan,
@@ -34,7 +35,9 @@ pub(crate) enum Happening {
     Withdraw,
     /// The policy denies from now on.
     Revoke,
-    /// The policy is another one, and allows.
+    /// The policy, otherwise the same, says this from now on, as when a scope is saved or removed.
+    Says(Opinion),
+    /// The policy is another one, and says the same.
     PolicyChange,
     /// The policy cannot be read.
     PolicyOutage,
@@ -48,6 +51,14 @@ pub(crate) enum Happening {
     End,
     /// Five minutes go by.
     Expire,
+}
+
+/// What the policy says of a call that it does not deny.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opinion {
+    None,
+    Asks,
+    Allows,
 }
 
 /// How somebody who is asked answers.
@@ -105,6 +116,7 @@ pub(crate) struct Stage {
     random: AtomicUsize,
     pub(crate) entropy_fails_at: Mutex<Option<usize>>,
     pub(crate) policy: Mutex<Result<Ruling, Fault>>,
+    pub(crate) opinion: Mutex<Opinion>,
     pub(crate) plans: Mutex<Result<Plan, RunError>>,
     pub(crate) planner_panics: AtomicBool,
     /// Rows and entries of the runner, in the order in which they came.
@@ -221,6 +233,7 @@ impl World {
             random: AtomicUsize::new(0),
             entropy_fails_at: Mutex::default(),
             policy: Mutex::new(Ok(ruling(1))),
+            opinion: Mutex::new(Opinion::None),
             plans: Mutex::new(Ok(plan())),
             planner_panics: AtomicBool::new(false),
             log: Mutex::default(),
@@ -333,8 +346,12 @@ impl Stage {
     pub(crate) fn happen(&self, happening: Happening) {
         match happening {
             Happening::Withdraw => drop(self.gate().withdraw(&ToolName::parse(TOOL).unwrap())),
-            Happening::Revoke => *self.policy.lock().unwrap() = Ok(Ruling { is_denied: true, ..ruling(2) }),
-            Happening::PolicyChange => *self.policy.lock().unwrap() = Ok(ruling(3)),
+            Happening::Revoke => *self.policy.lock().unwrap() = Ok(Ruling { answer: denies(), ..ruling(2) }),
+            Happening::Says(opinion) => self.say_of_calls(opinion),
+            Happening::PolicyChange => {
+                let answer = answer(*self.opinion.lock().unwrap());
+                *self.policy.lock().unwrap() = Ok(Ruling { answer, ..ruling(3) });
+            }
             Happening::PolicyOutage => *self.policy.lock().unwrap() = Err(Fault::Outage),
             Happening::SourceChange => {
                 *self.plans.lock().unwrap() = Ok(Plan { profile: b"other".to_vec(), ..plan() });
@@ -347,6 +364,11 @@ impl Stage {
             Happening::End => self.gate().end(),
             Happening::Expire => self.pass(Duration::from_mins(5)),
         }
+    }
+
+    pub(crate) fn say_of_calls(&self, opinion: Opinion) {
+        *self.opinion.lock().unwrap() = opinion;
+        *self.policy.lock().unwrap() = Ok(Ruling { answer: answer(opinion), ..ruling(1) });
     }
 
     fn happen_meanwhile(&self) {
@@ -370,7 +392,20 @@ pub(crate) fn raw_call() -> RawCall {
 }
 
 pub(crate) fn ruling(version: u8) -> Ruling {
-    Ruling { policy: Sha256::of(&[version]), is_denied: false }
+    Ruling { policy: Sha256::of(&[version]), answer: answer(Opinion::None) }
+}
+
+pub(crate) fn answer(opinion: Opinion) -> PolicyAnswer {
+    let why = "the host says why".to_owned();
+    match opinion {
+        Opinion::None => PolicyAnswer::NoOpinion { why },
+        Opinion::Asks => PolicyAnswer::Ask { why },
+        Opinion::Allows => PolicyAnswer::Allow(Authority::rule("a rule")),
+    }
+}
+
+pub(crate) fn denies() -> PolicyAnswer {
+    PolicyAnswer::Deny { code: Code::PolicyDenied, why: "the host says why".to_owned() }
 }
 
 pub(crate) fn plan() -> Plan {
@@ -415,8 +450,14 @@ impl Entropy for Stage {
 
 impl PolicySource for Stage {
     fn ruling(&self, facts: &Facts<'_>) -> Result<Ruling, Outage> {
-        let ruling = *self.policy.lock().unwrap();
-        if facts.tool.approval() == Approval::Auto {
+        let ruling = self.policy.lock().unwrap().clone();
+        let opinion = *self.opinion.lock().unwrap();
+        let is_asked = match facts.tool.approval() {
+            Approval::Auto => opinion == Opinion::Asks,
+            Approval::Policy => true,
+            Approval::Human => opinion != Opinion::Allows,
+        };
+        if !is_asked {
             // Nobody is asked, so this is the moment between the first look and the second.
             self.happen_meanwhile();
         }

@@ -8,8 +8,8 @@ use fumehood_core::call::{Argument, exact_arguments, script_arguments};
 use fumehood_core::code::Coded as _;
 use fumehood_core::manifest::{ParamName, PathAccess};
 use fumehood_core::tool::Failure;
-use fumehood_core::{Call, Code, Shown};
-use fumehood_gate::{FileGrant, FileUse, RunError};
+use fumehood_core::{Call, Code, HostPath, Shown};
+use fumehood_gate::{FileGrant, FileUse, PlannedPath, RunError};
 use fumehood_store::{GrantError, PathRules, ReadGrant, Workspace, WriteGrant};
 
 use super::{OUT_PLACE, SKILL_PLACE, Script, Source, WorkspaceAccess};
@@ -25,6 +25,8 @@ pub(super) struct Named {
     pub(super) writes: Vec<WriteGrant>,
     /// Where all other files go that are made.
     pub(super) out: Option<Workspace>,
+    /// Where each path leads, by its parameter.
+    pub(super) paths: Vec<PlannedPath>,
 }
 
 impl Named {
@@ -59,20 +61,28 @@ impl Named {
         let typed = PathRules { base: &granted.base, beneath: None, ..rules };
         let mut found = Found::default();
         for path in &granted.read {
-            found.read(typed.read(path).map_err(|error| refused(&error, path))?);
+            let grant = typed.read(path).map_err(|error| refused(&error, path))?;
+            found.leads("--read", grant.path());
+            found.read(grant);
         }
         for path in &granted.write {
             let grant = match typed.write(path) {
                 Err(GrantError::FileMissing) => typed.create(path),
                 other => other,
             };
-            found.writes.push(grant.map_err(|error| refused(&error, path))?);
+            let grant = grant.map_err(|error| refused(&error, path))?;
+            found.leads("--write", grant.path());
+            found.writes.push(grant);
+        }
+        if let Some(out) = &out {
+            found.leads("--out", out.identity().resolved());
         }
         let vector = arguments.argv.into_iter().map(|argument| found.argument(argument, &rules));
         let vector = vector.collect::<Result<_, _>>()?;
         let wall = arguments.timeout.unwrap_or(workshop.envelope.timeout_default());
         found.check()?;
-        Ok(Self { arguments: vector, wall, workspace, reads: found.reads, writes: found.writes, out })
+        let Found { reads, writes, paths, .. } = found;
+        Ok(Self { arguments: vector, wall, workspace, reads, writes, out, paths })
     }
 
     /// Whether the script gets a folder to leave files in.
@@ -116,9 +126,15 @@ struct Found {
     reads: Vec<ReadGrant>,
     seen: BTreeSet<String>,
     writes: Vec<WriteGrant>,
+    paths: Vec<PlannedPath>,
 }
 
 impl Found {
+    fn leads(&mut self, parameter: &str, resolved: &str) {
+        let resolved = HostPath::parse(resolved).ok();
+        self.paths.push(PlannedPath { parameter: parameter.to_owned(), resolved });
+    }
+
     /// A file that is named twice is granted once.
     fn read(&mut self, grant: ReadGrant) {
         if self.seen.insert(grant.path().to_owned()) {
@@ -136,12 +152,13 @@ impl Found {
         match access {
             PathAccess::Read => {
                 let grant = rules.read(&value).map_err(wrong)?;
+                self.leads(param.as_str(), grant.path());
                 let place = grant.path().to_owned();
                 self.read(grant);
                 Ok(place)
             }
-            PathAccess::Write => Ok(self.write(rules.write(&value).map_err(wrong)?)),
-            PathAccess::Create => Ok(self.write(rules.create(&value).map_err(wrong)?)),
+            PathAccess::Write => Ok(self.write(&param, rules.write(&value).map_err(wrong)?)),
+            PathAccess::Create => Ok(self.write(&param, rules.create(&value).map_err(wrong)?)),
         }
     }
 
@@ -155,7 +172,8 @@ impl Found {
         self.reads.iter().try_for_each(|file| showable(Path::new(file.path())))
     }
 
-    fn write(&mut self, grant: WriteGrant) -> String {
+    fn write(&mut self, param: &ParamName, grant: WriteGrant) -> String {
+        self.leads(param.as_str(), grant.path());
         let place = inside(&grant);
         self.writes.push(grant);
         place

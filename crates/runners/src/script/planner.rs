@@ -47,6 +47,7 @@ impl Planner for Script {
             profile: self.profile(&named, &interpreter, &command),
             containment: containment(workshop.sandbox.enforcement(), floor),
             limits: self.limits(&named),
+            paths: named.paths.clone(),
             command: Some(command),
             unsafe_controls: Vec::new(),
         };

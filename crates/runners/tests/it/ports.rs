@@ -7,7 +7,7 @@ use std::time::Instant;
 use fumehood_core::{AgentLabel, ArtifactId, Now, RunId, Sha256, WallTime};
 use fumehood_gate::Gate;
 use fumehood_gate::ports::{
-    Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
+    Answer, Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
 };
 
 /// What the gate needs, and what it wrote down.
@@ -45,7 +45,7 @@ impl Entropy for Ports {
 
 impl PolicySource for Ports {
     fn ruling(&self, _: &Facts<'_>) -> Result<Ruling, Outage> {
-        Ok(Ruling { policy: Sha256::of(b""), is_denied: false })
+        Ok(Ruling { policy: Sha256::of(b""), answer: Answer::NoOpinion { why: String::new() } })
     }
 }
 

@@ -13,7 +13,7 @@ use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim};
 use fumehood_core::tool::{Effect, Failure, Origin, Tier, ToolDefinition};
 use fumehood_core::{AgentLabel, Code, Json, Now, RawCall, RelPath, Sha256, SkillName, ToolSpec, WallTime};
 use fumehood_gate::ports::{
-    Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
+    Answer, Clock, Durable, Entropy, Facts, Journal, Kept, Outage, PolicySource, Results, Ruling, Spool,
 };
 use fumehood_gate::{
     Approver, Cancel, Completed, Decider, Gate, GateError, Offer, Plan, Planner, Request, RunError,
@@ -447,7 +447,7 @@ impl Entropy for SystemEntropy {
 
 impl PolicySource for NoPolicy {
     fn ruling(&self, _: &Facts<'_>) -> Result<Ruling, Outage> {
-        Ok(Ruling { policy: Sha256::of(b"no policy"), is_denied: false })
+        Ok(Ruling { policy: Sha256::of(b"no policy"), answer: Answer::NoOpinion { why: String::new() } })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use fumehood_core::{Code, Coded};
-use rustix::io::Errno;
 
+use crate::database::{self, DatabaseError};
 use crate::home::HomeError;
 
 /// Why the journal could not be written or read.
@@ -29,25 +29,19 @@ pub enum JournalError {
 
 /// For `map_err`: the database said no while this was being done.
 pub(super) fn failed(doing: &'static str) -> impl Fn(rusqlite::Error) -> JournalError {
-    use rusqlite::ErrorCode as Sqlite;
-    move |error| match error.sqlite_error_code() {
-        Some(Sqlite::DatabaseBusy | Sqlite::DatabaseLocked) => JournalError::Busy,
-        Some(Sqlite::DiskFull) => JournalError::DiskFull,
-        Some(Sqlite::NotADatabase) => JournalError::Damaged("is no SQLite file"),
-        Some(Sqlite::DatabaseCorrupt) => JournalError::Damaged("has damaged pages"),
-        // A value of another type than the table has.
-        None if !matches!(error, rusqlite::Error::QueryReturnedNoRows) => {
-            JournalError::Damaged("has a value of the wrong type")
-        }
-        _ => JournalError::System(doing),
-    }
+    move |error| database::failed(doing)(error).into()
 }
 
-/// For `map_err`: the operating system said no while this was being done.
-pub(super) fn refused(doing: &'static str) -> impl Fn(Errno) -> JournalError {
-    move |errno| match errno {
-        Errno::NOSPC | Errno::DQUOT => JournalError::DiskFull,
-        _ => JournalError::System(doing),
+impl From<DatabaseError> for JournalError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Home(error) => Self::Home(error),
+            DatabaseError::Foreign(reason) => Self::Foreign(reason),
+            DatabaseError::Damaged(reason) => Self::Damaged(reason),
+            DatabaseError::Busy => Self::Busy,
+            DatabaseError::DiskFull => Self::DiskFull,
+            DatabaseError::System(doing) => Self::System(doing),
+        }
     }
 }
 

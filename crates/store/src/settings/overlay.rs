@@ -8,7 +8,6 @@ mod error;
 use std::collections::BTreeSet;
 
 use fumehood_core::digest::Revision;
-use fumehood_core::json::Number;
 use fumehood_core::limits::JSON_DEPTH_MAX;
 use fumehood_core::manifest::{SCRIPTS_MAX, ScriptClaim, tool_name};
 use fumehood_core::tool::RESERVED_PREFIX;
@@ -16,6 +15,7 @@ use fumehood_core::{Frame, Json, Sha256, Shown, SkillName, ToolName};
 use serde::{Deserialize, Serialize};
 
 use super::check_label;
+use crate::config_file::json;
 
 pub use error::OverlayError;
 
@@ -206,26 +206,6 @@ impl OverlayTable {
         let parts = OverlayParts { source, skill, revision, fail_on_nonzero_exit, scripts };
         Overlay::new(parts).map_err(|error| refused(&error))
     }
-}
-
-/// A value of TOML as the same value of JSON.
-fn json(value: toml::Value, depth_left: usize) -> Result<Json, &'static str> {
-    let depth_left = depth_left.checked_sub(1).ok_or("a value is nested too deep")?;
-    Ok(match value {
-        toml::Value::String(text) => Json::String(text),
-        toml::Value::Integer(number) => Json::Number(Number::from(number)),
-        toml::Value::Float(number) => Json::Number(Number::from_f64(number).ok_or("a number is not finite")?),
-        toml::Value::Boolean(value) => Json::Bool(value),
-        toml::Value::Datetime(_) => return Err("dates have no meaning here; quote them"),
-        toml::Value::Array(items) => {
-            Json::Array(items.into_iter().map(|item| json(item, depth_left)).collect::<Result<_, _>>()?)
-        }
-        toml::Value::Table(entries) => {
-            let entries = entries.into_iter();
-            let entries = entries.map(|(key, value)| json(value, depth_left).map(|value| (key, value)));
-            Json::Object(entries.collect::<Result<_, _>>()?)
-        }
-    })
 }
 
 /// Overlays in one file.

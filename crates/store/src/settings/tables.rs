@@ -1,18 +1,19 @@
 //! The tables of the file, and how they become settings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fumehood_core::containment::Level;
 use fumehood_core::envelope::{EnvelopeError, EnvelopeParts, ResourceLimits, Roots};
 use fumehood_core::shown::is_hidden;
-use fumehood_core::{Envelope, HostPath, Shown};
+use fumehood_core::{Envelope, Shown};
 use serde::Deserialize;
 
 use super::interpreters::INTERPRETERS_MAX;
 use super::overlay::{OVERLAYS_MAX, Overlay, OverlayTable};
 use super::{Environment, InterpreterSetting, Places, RESERVED_LABELS, Settings, SourceSetting, check_label};
 use crate::artifact::Artifacts;
+use crate::config_file::place;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,23 +193,10 @@ fn roots(key: &str, texts: &[String], places: Places<'_>) -> Result<Roots, Strin
         let refused = |reason: &str| format!("envelope.{key}: \"{shown}\" {reason}");
         let below = places.below_home(text)?;
         let written = below.as_deref().map_or(Some(text.as_str()), Path::to_str);
-        let root = written.map(HostPath::parse).ok_or_else(|| refused("is no text"))?;
-        let root = root.map_err(|error| refused(error.as_str()))?;
-        match real(&root) {
-            Some(real) if real != Path::new(root.as_str()) => {
-                let real = real.to_string_lossy();
-                Err(refused(&format!("leads through a link; write \"{}\"", Shown::inline(&real))))
-            }
-            _ => Ok(root),
-        }
+        let written = written.ok_or_else(|| refused("is no text"))?;
+        place(written).map_err(|reason| refused(&reason))
     });
     Ok(Roots::Within(roots.collect::<Result<_, _>>()?))
-}
-
-/// Where a place really is, if it is there. Granted files are compared by their real paths, so a root behind a link would
-/// contain none, and whoever could turn the link would choose what it contains.
-fn real(root: &HostPath) -> Option<PathBuf> {
-    std::fs::canonicalize(root.as_str()).ok()
 }
 
 fn interpreters(tables: BTreeMap<String, InterpreterTable>) -> Result<Vec<InterpreterSetting>, String> {

@@ -1,6 +1,5 @@
 use fumehood_testkit::{Opens, Scratch, is_root};
 
-use super::file::SETTINGS_BYTES_MAX;
 use super::interpreters::INTERPRETERS_MAX;
 use super::tables::{ARTIFACT_STORE_BYTES_MAX, ARTIFACT_STORE_BYTES_MIN, SOURCES_MAX, UNLOCKED_MAX};
 use super::*;
@@ -97,7 +96,7 @@ fn limits_hold_on_both_sides() {
     assert!(read(source(&"x".repeat(LABEL_CHARS_MAX), "/a")).is_ok());
     assert!(read(source(&"x".repeat(LABEL_CHARS_MAX + 1), "/a")).is_err());
 
-    let max = usize::try_from(SETTINGS_BYTES_MAX).unwrap();
+    let max = usize::try_from(FILE.bytes_max).unwrap();
     let padded = |size: usize| {
         let text = source("a", "/a") + "#";
         text.clone() + &"x".repeat(size - text.len())
@@ -375,4 +374,14 @@ fn the_small_tables() {
     };
     assert_eq!(unlock(UNLOCKED_MAX).unwrap().unlocked.len(), 64);
     assert!(unlock(UNLOCKED_MAX + 1).unwrap_err().message.contains("64"));
+}
+
+// A link that leads to nothing is no missing file: something was meant to be said.
+#[test]
+fn a_link_to_nothing_stops_everything() {
+    let scratch = Scratch::new();
+    scratch.link("config/fumehood.toml", scratch.at("nothing"));
+    scratch.mode("config", 0o700);
+    let error = Settings::read(&home_of(&scratch), &surroundings(None)).unwrap_err();
+    assert_eq!(error.code, Code::StateUnavailable);
 }

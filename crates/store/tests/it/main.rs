@@ -17,4 +17,5 @@ mod configuration;
 mod inspection;
 mod journal;
 mod memory;
+mod policy;
 mod stage_crash;

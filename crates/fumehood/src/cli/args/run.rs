@@ -78,7 +78,7 @@ fn pair(text: &str) -> Result<(String, String), &'static str> {
 }
 
 /// A folder and whether it may be changed. A folder whose own name ends in ":rw" is reached with a slash behind it.
-fn workspace(path: PathBuf) -> Result<(PathBuf, bool), &'static str> {
+pub(super) fn workspace(path: PathBuf) -> Result<(PathBuf, bool), &'static str> {
     match path.to_str().and_then(|text| text.rsplit_once(':')) {
         Some((folder, "rw")) => Ok((PathBuf::from(folder), true)),
         Some((_, "r" | "ro" | "w" | "wr" | "RW")) => Err("write DIR for reading, DIR:rw for changing"),
@@ -86,7 +86,7 @@ fn workspace(path: PathBuf) -> Result<(PathBuf, bool), &'static str> {
     }
 }
 
-fn seconds(text: &str) -> Result<u64, &'static str> {
+pub(super) fn seconds(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "write whole seconds, such as 90")
 }
 

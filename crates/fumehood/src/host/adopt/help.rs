@@ -53,7 +53,9 @@ impl Host {
         };
         let tell = Arc::clone(tell);
         let ran =
-            self.run_captured(skill, &request, Some(Arc::clone(person)), cancel, WHY, move |step| tell(step));
+            self.run_captured(skill, &request, Some(Arc::clone(person)), cancel, Some(WHY), move |step| {
+                tell(step);
+            });
         match ran {
             Ok(report) if report.killed == Some("cancelled") => Err(cancelled()),
             Ok(report) => Ok(Asked::of(report)),

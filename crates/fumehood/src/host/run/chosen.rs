@@ -10,17 +10,17 @@ use super::{Captured, RunRequest};
 use crate::fault::Fault;
 
 /// Which file runs under which tool name.
-pub(super) struct Chosen {
-    pub(super) source: Source,
-    pub(super) tool: String,
+pub(in crate::host) struct Chosen {
+    pub(in crate::host) source: Source,
+    pub(in crate::host) tool: String,
     pub(super) description: String,
-    pub(super) overlay: Option<Sha256>,
+    pub(in crate::host) overlay: Option<Sha256>,
     pub(super) fail_on_nonzero_exit: bool,
 }
 
 impl Captured {
     /// The script that is meant: a declared one by name or by path, else a file.
-    pub(super) fn choose(&self, request: &RunRequest, settings: &Settings) -> Result<Chosen, Fault> {
+    pub(in crate::host) fn choose(&self, request: &RunRequest, settings: &Settings) -> Result<Chosen, Fault> {
         let overlay = settings.overlay(&self.source, &self.name);
         let confirmed = overlay.filter(|overlay| overlay.is_confirmed_for(self.snapshot.revision()));
         if request.argv.is_none() {

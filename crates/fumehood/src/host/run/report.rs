@@ -117,6 +117,13 @@ fn fault(error: &GateError) -> Fault {
         (Code::ScriptDenied, _) if error.denial == Some(fumehood_core::event::Denial::NobodyToAsk) => {
             "run it yourself in a terminal; no program can answer for you"
         }
+        (Code::PolicyInvalid, _) => {
+            "mend policy.toml; `fumehood policy check` says all that is wrong with it"
+        }
+        (Code::PolicyDenied, _) => {
+            "the rule is in policy.toml; `fumehood policy explain` says what each rule makes of a call"
+        }
+        (Code::PolicyBlocked | Code::PolicyWorkflow, _) => "change mode in policy.toml if scripts are to run",
         (Code::ScriptDenied, _) => "nothing ran, and nothing was changed",
         (Code::ScriptFailed, _) => "what it wrote says why; `fumehood receipt` shows what it was allowed",
         (Code::ScriptTimeout, _) => {

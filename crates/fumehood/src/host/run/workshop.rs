@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use fumehood_core::{Json, Sha256};
+use fumehood_core::{Json, Sha256, SkillName};
 use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
 use fumehood_store::{
@@ -23,7 +23,7 @@ use crate::host::ports::{StateJournal, StateResults};
 use crate::report::History;
 
 /// A host that is ready to run something.
-pub(super) struct Bench {
+pub(in crate::host) struct Bench {
     pub(super) workshop: Arc<Workshop>,
     journal: Arc<Journal>,
     artifacts: Artifacts,
@@ -64,7 +64,7 @@ impl Host {
     }
 
     /// Places that no script is given: what would let it change who it is or what it may do.
-    fn forbidden(&self, home: &Home, settings: &Settings, skill: &Captured) -> Forbidden {
+    pub(in crate::host) fn forbidden(&self, home: &Home, settings: &Settings, skill: &Captured) -> Forbidden {
         let mut forbidden = Forbidden::of(home);
         if let Some(person) = &self.surroundings.home {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
@@ -144,14 +144,15 @@ impl Bench {
 
     /// What is on record of a skill, read when somebody is asked.
     pub(super) fn history(&self, skill: &Captured) -> Record {
-        let (journal, id) = (Arc::clone(&self.journal), row_id(skill));
+        let (journal, source, name) = (Arc::clone(&self.journal), skill.source.clone(), skill.name.clone());
         let files = digests(&skill.snapshot);
         Arc::new(move |plan: &Plan| {
             let revision = plan.skill.as_ref().map(|skill| skill.revision.revision().to_string());
-            let last = journal.by_id(&id, 1).ok().and_then(|mut rows| rows.pop());
-            let (Some(last), Some(revision)) = (last, revision) else { return History::First };
-            let approved_unix_ms = u64::try_from(last.time_ms).unwrap_or(0);
-            let Some((old, old_files)) = read_row(&last.json) else { return History::First };
+            let (Some(Past { revision: old, files: old_files, approved_unix_ms }), Some(revision)) =
+                (past(&journal, &source, &name), revision)
+            else {
+                return History::First;
+            };
             if old == revision {
                 return History::Same { approved_unix_ms };
             }
@@ -169,9 +170,8 @@ impl Bench {
         if matches!(ended, Err(error) if error.ran.is_none()) {
             return;
         }
-        let (id, revision) = (row_id(skill), skill.snapshot.revision().to_string());
-        let last = self.journal.by_id(&id, 1).ok().and_then(|mut rows| rows.pop());
-        if last.and_then(|last| read_row(&last.json)).is_some_and(|(old, _)| old == revision) {
+        let (id, revision) = (row_id(&skill.source, &skill.name), skill.snapshot.revision().to_string());
+        if past(&self.journal, &skill.source, &skill.name).is_some_and(|past| past.revision == revision) {
             return;
         }
         let files = digests(&skill.snapshot).into_iter().map(|(path, sha256)| (path, Json::String(sha256)));
@@ -187,26 +187,46 @@ impl Bench {
     }
 }
 
+/// A revision as it was written down when a person said yes to it.
+pub(in crate::host) struct Past {
+    pub(in crate::host) revision: String,
+    pub(in crate::host) approved_unix_ms: u64,
+    /// The digest of each file.
+    pub(in crate::host) files: BTreeMap<String, String>,
+}
+
+/// The revision of a skill that was approved last, if one is on record.
+pub(in crate::host) fn past(journal: &Journal, source: &str, name: &SkillName) -> Option<Past> {
+    let last = journal.by_id(&row_id(source, name), 1).ok()?.pop()?;
+    let past = Past::read(&last.json)?;
+    Some(Past { approved_unix_ms: u64::try_from(last.time_ms).unwrap_or(0), ..past })
+}
+
 /// One for each skill of each source: a hash, since a path may be the name of a skill.
-fn row_id(skill: &Captured) -> String {
+fn row_id(source: &str, name: &SkillName) -> String {
     let mut frame = fumehood_core::Frame::new("approved", 1);
-    frame.part(skill.source.as_bytes());
-    frame.part(skill.name.as_str().as_bytes());
+    frame.part(source.as_bytes());
+    frame.part(name.as_str().as_bytes());
     format!("approved_{}", frame.sha256())
 }
 
-fn digests(snapshot: &Snapshot) -> BTreeMap<String, String> {
+/// The digest of each file.
+pub(in crate::host) fn digests(snapshot: &Snapshot) -> BTreeMap<String, String> {
     let digest = |sha256: Sha256| sha256.to_string();
     snapshot.files().map(|(path, file)| (path.as_str().to_owned(), digest(file.sha256()))).collect()
 }
 
-fn read_row(json: &str) -> Option<(String, BTreeMap<String, String>)> {
-    let json = Json::parse(json.as_bytes(), Journal::JSON_BYTES_MAX).ok()?;
-    let fields = json.as_object()?;
-    let revision = fields.get("revision")?.as_str()?.to_owned();
-    let files = fields.get("files")?.as_object()?;
-    let text = |(path, sha256): (&String, &Json)| Some((path.clone(), sha256.as_str()?.to_owned()));
-    Some((revision, files.iter().map(text).collect::<Option<_>>()?))
+impl Past {
+    /// The revision and the files of a row that names them.
+    pub(in crate::host) fn read(json: &str) -> Option<Self> {
+        let json = Json::parse(json.as_bytes(), Journal::JSON_BYTES_MAX).ok()?;
+        let fields = json.as_object()?;
+        let revision = fields.get("revision")?.as_str()?.to_owned();
+        let files = fields.get("files")?.as_object()?;
+        let text = |(path, sha256): (&String, &Json)| Some((path.clone(), sha256.as_str()?.to_owned()));
+        let files = files.iter().map(text).collect::<Option<_>>()?;
+        Some(Self { revision, approved_unix_ms: 0, files })
+    }
 }
 
 const ROW_APPROVED: &str = "revision.approved";

@@ -92,7 +92,7 @@ fn the_question_says_all_of_it_and_nothing_acts_on_the_terminal() {
         "\nRun go.sh from tool?\n\n  \
          its author says Goes.{seen}\n  \
          asked by        cli, in RUN\n  \
-         asked because   no rule of yours says otherwise, and what a skill carries runs only on a person's word\n  \
+         asked because   no rule and no trust scope matches, so a person is asked\n  \
          request         ASK, open for 5 minutes, good once\n\n  \
          interpreter     INTERPRETER\n                  \
          sha256 SHA256\n  \

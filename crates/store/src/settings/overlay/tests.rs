@@ -1,3 +1,4 @@
+use fumehood_core::json::Number;
 use fumehood_core::manifest::ParamKind;
 use fumehood_core::{Code, Coded as _, RelPath};
 use fumehood_testkit::Scratch;

@@ -1,0 +1,73 @@
+//! What can be typed after `trust`.
+
+use std::path::PathBuf;
+
+use clap::builder::TypedValueParser as _;
+
+use super::From;
+use super::run::{seconds, workspace};
+use crate::host::TrustRequest;
+
+#[derive(Debug, clap::Subcommand)]
+pub(in crate::cli) enum TrustCommand {
+    /// Trust one script of the exact revision that is there now. Asks at the terminal.
+    ///
+    /// Counts only while policy.toml has mode = "trusted"; saved in another mode it is a draft. Trust is no sandbox and none is
+    /// taken away: what runs under it is confined as ever.
+    Add(Box<TrustAddArgs>),
+    /// List what is trusted, and what changed since.
+    List,
+    /// Show one trust scope.
+    Show(ScopeArgs),
+    /// Take trust back, at once. Needs no terminal.
+    Remove(ScopeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct TrustAddArgs {
+    /// A name that `list` shows, or a path with a '/' in it.
+    skill: String,
+    /// A script that the skill or an overlay declares.
+    script: String,
+    /// Where values of a path parameter may lead: there or below, and never to a name with a leading dot.
+    ///
+    /// A path parameter that is not named is asked about whenever it is given.
+    #[arg(long = "path", value_name = "NAME=PLACE", value_parser = place)]
+    paths: Vec<(String, PathBuf)>,
+    /// The workspace that calls have; with ":rw" one that they may change.
+    #[arg(long, value_name = "DIR[:rw]", value_parser = clap::builder::PathBufValueParser::new().try_map(workspace))]
+    workspace: Option<(PathBuf, bool)>,
+    /// The most seconds that a call may ask for.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<u64>,
+    #[command(flatten)]
+    pub(in crate::cli) from: From,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ScopeArgs {
+    /// The scope, as `trust list` shows it, or its receipt.
+    pub(in crate::cli) id: String,
+}
+
+impl std::convert::From<TrustAddArgs> for TrustRequest {
+    fn from(args: TrustAddArgs) -> Self {
+        Self {
+            skill: args.skill,
+            roots: args.from.roots,
+            script: args.script,
+            paths: args.paths,
+            workspace: args.workspace,
+            timeout: args.timeout,
+        }
+    }
+}
+
+fn place(text: &str) -> Result<(String, PathBuf), &'static str> {
+    match text.split_once('=') {
+        Some((name, place)) if !name.is_empty() && !place.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(place)))
+        }
+        _ => Err("write it as NAME=PLACE"),
+    }
+}

@@ -1,0 +1,230 @@
+//! What a person is shown before a revision is trusted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use fumehood_core::consent::Surface;
+use fumehood_core::manifest::{ParamKind, ScriptClaim};
+use fumehood_core::policy::{Mode, YesKind};
+use fumehood_core::trust_scope::{ScopeDraft, ScopeParts};
+use fumehood_core::{Code, Coded as _, HostPath, Shown};
+use fumehood_gate::{FileUse, workspace_words};
+use fumehood_runners::script::Source;
+use fumehood_store::{Home, Journal, PolicyFile, Settings, TrustScopes, Workspace};
+
+use super::{MEND, fault, scope_id};
+use crate::fault::Fault;
+use crate::host::policy::SurfaceRule;
+use crate::host::run::{Captured, Past, agent, digests, past};
+use crate::host::{Host, RunRequest};
+use crate::report::ScopeOut;
+
+/// What somebody wants to trust.
+#[derive(Clone, Debug, Default)]
+pub struct TrustRequest {
+    /// A name that `list` shows, or a path with a `/` in it.
+    pub skill: String,
+    /// Folders to look names up in, instead of the usual sources.
+    pub roots: Vec<PathBuf>,
+    /// The name or the path of a declared script.
+    pub script: String,
+    /// For path parameters the place at or below which their values must lie. One that is not here is asked about.
+    pub paths: Vec<(String, PathBuf)>,
+    /// The workspace folder, and whether it may be changed.
+    pub workspace: Option<(PathBuf, bool)>,
+    /// Seconds that one attempt may take; the envelope's default if not given.
+    pub timeout: Option<u64>,
+}
+
+/// What a person sees before it is trusted.
+#[derive(Clone, Debug)]
+pub struct ScopePreview {
+    /// The scope as it would be saved.
+    pub scope: ScopeOut,
+    /// Path parameters that it has no place for: calls that give them are asked about.
+    pub asked_paths: Vec<String>,
+    /// What differs from the revision that was approved last.
+    pub past: PastFiles,
+    /// Scopes that were saved as drafts before and become trusted with this one.
+    pub drafts: Vec<ScopeOut>,
+    /// The mode of the policy. In any but `trusted` what is saved is a draft.
+    pub mode: &'static str,
+    /// The state folder, if it is not the usual one.
+    pub state_folder: Option<String>,
+    pub(super) draft: ScopeDraft,
+    pub(super) request: TrustRequest,
+}
+
+/// How the files of a skill differ from those of the revision that was approved last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastFiles {
+    /// The revision; `None` if none is on record.
+    pub revision: Option<String>,
+    /// Files that it did not have.
+    pub added: Vec<String>,
+    /// Files that had other bytes.
+    pub changed: Vec<String>,
+    /// Files that are gone.
+    pub removed: Vec<String>,
+}
+
+type Places = BTreeMap<String, HostPath>;
+
+impl Host {
+    /// Works out what would be trusted. Changes nothing.
+    ///
+    /// # Errors
+    /// The codes of [`Host::show`]; `E_TRUST_SCOPE_INVALID`, also for a script that nobody declared; `E_ARGUMENT_INVALID` for a
+    /// place of something that is no path parameter; `E_FOLDER_NOT_FOUND`; those of a workspace; `E_POLICY_INVALID`, and
+    /// `E_POLICY_DENIED` where the policy lets no terminal trust a revision.
+    pub fn preview_scope(&self, request: &TrustRequest) -> Result<ScopePreview, Fault> {
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
+        let file = PolicyFile::read(&home);
+        if let Some(error) = file.error() {
+            return Err(Fault::new(Code::PolicyInvalid, error.to_string(), "mend policy.toml first"));
+        }
+        may_trust(&home)?;
+        let skill = self.captured(&request.skill, &request.roots)?;
+        let run = RunRequest { script: request.script.clone(), ..RunRequest::default() };
+        let chosen = skill.choose(&run, &settings)?;
+        let Source::Declared(claim) = &chosen.source else {
+            let message = "nobody declared what this script takes, so each call of it is asked about";
+            return Err(Fault::new(
+                Code::TrustScopeInvalid,
+                message,
+                "declare it with `fumehood adopt` first",
+            ));
+        };
+        let (all, paths) = self.places(claim, request)?;
+        let workspace = self.workspace_trusted(&home, &settings, &skill, request)?;
+        let parts = ScopeParts {
+            agent: agent()?,
+            source: skill.source.clone(),
+            id: skill.name.clone(),
+            revision: skill.snapshot.revision(),
+            tool: fumehood_core::ToolName::parse(&chosen.tool)
+                .map_err(|error| Fault::of(&error, "an overlay can give it another tool_name"))?,
+            overlay: chosen.overlay,
+            workspace,
+            timeout_seconds_max: request
+                .timeout
+                .unwrap_or(settings.envelope.timeout_default().as_secs().max(1)),
+            output_bytes_max: settings.envelope.parts().output_bytes_max,
+            paths,
+        };
+        let asked_paths = all.iter().filter(|name| !parts.paths.contains_key(*name));
+        let asked_paths = asked_paths.cloned().collect();
+        let draft =
+            ScopeDraft::new(parts).map_err(|error| Fault::of(&error, "ask for less, or name less"))?;
+        let journal = Journal::open_if_any(&home).map_err(|error| Fault::of(&error, MEND))?;
+        let past = journal.and_then(|journal| past(&journal, &skill.source, &skill.name));
+        let scopes = TrustScopes::read(&home).map_err(|error| fault(&error))?;
+        let drafts = scopes.as_slice().iter().filter(|scope| scope.receipt().is_none());
+        let mode = file.policy.mode();
+        Ok(ScopePreview {
+            scope: ScopeOut::of_draft(&draft, scope_id(&draft)),
+            asked_paths,
+            past: PastFiles::of(past.as_ref(), &skill),
+            drafts: drafts
+                .filter(|scope| mode == Mode::Trusted && *scope.draft() != draft)
+                .map(|scope| ScopeOut::of(scope, scope_id(scope.draft())))
+                .collect(),
+            mode: mode.as_str(),
+            state_folder: self.state_folder(),
+            draft,
+            request: request.clone(),
+        })
+    }
+
+    /// The path parameters of a script, and the places for them that the person named.
+    fn places(
+        &self,
+        claim: &ScriptClaim,
+        request: &TrustRequest,
+    ) -> Result<(BTreeSet<String>, Places), Fault> {
+        let is_path = |kind: &ParamKind| matches!(kind, ParamKind::Path { .. });
+        let all = claim.params().iter().filter(|param| is_path(param.kind()));
+        let all: BTreeSet<String> = all.map(|param| param.name().as_str().to_owned()).collect();
+        let mut paths = Places::new();
+        for (name, place) in &request.paths {
+            if !all.contains(name) {
+                let message = format!("{} is no path parameter of the script", Shown::inline(name));
+                return Err(Fault::new(
+                    Code::ArgumentInvalid,
+                    message,
+                    "`fumehood show` lists what it takes",
+                ));
+            }
+            if paths.insert(name.clone(), self.trusted_place(place)?).is_some() {
+                let message = format!("{} is given twice", Shown::inline(name));
+                return Err(Fault::new(Code::ArgumentInvalid, message, "give it once"));
+            }
+        }
+        Ok((all, paths))
+    }
+
+    /// The workspace that calls must have, in the words of the scope.
+    fn workspace_trusted(
+        &self,
+        home: &Home,
+        settings: &Settings,
+        skill: &Captured,
+        request: &TrustRequest,
+    ) -> Result<Option<String>, Fault> {
+        let workspace = request.workspace.as_ref().map(|(path, change)| {
+            let forbidden = self.forbidden(home, settings, skill);
+            let folder =
+                Workspace::open(&self.surroundings.current.join(path), &forbidden).map_err(|error| {
+                    let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
+                    Fault::new(error.code(), message, "name another folder")
+                })?;
+            let usage = if *change { FileUse::ChangeFolder } else { FileUse::ReadFolder };
+            Ok::<_, Fault>(workspace_words(usage, folder.identity()))
+        });
+        workspace.transpose()
+    }
+
+    /// A place that the person typed, behind all links.
+    fn trusted_place(&self, place: &Path) -> Result<HostPath, Fault> {
+        let shown = Shown::inline(&place.to_string_lossy()).to_string();
+        let real = self.surroundings.current.join(place).canonicalize().map_err(|_| {
+            Fault::new(
+                Code::FolderNotFound,
+                format!("{shown} is not there"),
+                "name a folder or a file that is",
+            )
+        })?;
+        let text = real.to_str().and_then(|text| HostPath::parse(text).ok());
+        text.ok_or_else(|| {
+            Fault::new(Code::PathRejected, format!("{shown} cannot be written as text"), "name another place")
+        })
+    }
+}
+
+impl PastFiles {
+    fn of(past: Option<&Past>, skill: &Captured) -> Self {
+        let Some(Past { revision, files: old, .. }) = past else { return Self::default() };
+        let new = digests(&skill.snapshot);
+        let of = |all: &BTreeMap<String, String>, is_one: &dyn Fn(&String, &String) -> bool| {
+            let found = all.iter().filter(|(path, sha256)| is_one(path, sha256));
+            found.map(|(path, _)| path.clone()).collect()
+        };
+        Self {
+            revision: Some(revision.clone()),
+            added: of(&new, &|path, _| !old.contains_key(path)),
+            changed: of(&new, &|path, sha256| old.get(path).is_some_and(|before| before != sha256)),
+            removed: of(old, &|path, _| !new.contains_key(path)),
+        }
+    }
+}
+
+/// Whether the policy lets the terminal trust a revision.
+fn may_trust(home: &Home) -> Result<(), Fault> {
+    let rule = SurfaceRule { home: home.clone(), surface: Surface::Terminal, is_flag_configured: false };
+    if rule.takes(YesKind::Revision) {
+        return Ok(());
+    }
+    let message = "policy.toml lets nobody trust a revision at the terminal";
+    Err(Fault::new(Code::PolicyDenied, message, "[surfaces] in it says from where trust counts"))
+}
