@@ -77,6 +77,12 @@ impl Dir {
         Ok(Self::of(rustix::fs::openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?))
     }
 
+    /// A directory below that is only passed through: one that may be entered and not listed will do.
+    pub(crate) fn open_dir_to_pass(&self, name: &[u8]) -> Result<Self, OpenError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Self::of(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
+    }
+
     /// A directory that somebody opened, in any way: opened once more, so that how far a listing came is our own.
     pub(crate) fn again(fd: impl AsFd) -> Result<Self, OpenError> {
         Ok(Self::of(rustix::fs::openat(fd, c".", DIRECTORY, Mode::empty())?))

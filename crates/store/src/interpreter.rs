@@ -171,7 +171,7 @@ impl Way<'_> {
                     names.extend(reversed(Path::new(std::ffi::OsStr::from_bytes(&target))));
                 }
                 Kind::Directory => {
-                    let opened = folder.open_dir(&name);
+                    let opened = folder.open_dir_to_pass(&name);
                     self.enter(name, opened)?;
                 }
                 Kind::File if names.is_empty() => {

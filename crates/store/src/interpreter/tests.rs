@@ -51,6 +51,17 @@ fn links_are_resolved_and_the_file_is_named() {
     }
 }
 
+// A home folder, and whatever else its owner lets others pass through and not list.
+#[test]
+fn a_folder_that_may_only_be_entered_is_no_obstacle() {
+    let root = system();
+    root.mode("usr/bin", 0o311);
+    let path = found_of(&root, "/usr/bin/tool", Owners::RootOrCaller);
+    // For whoever removes it.
+    root.mode("usr/bin", 0o755);
+    assert_eq!(path.unwrap(), Path::new("/usr/bin/tool"));
+}
+
 #[test]
 fn what_leads_nowhere_is_refused() {
     let root = system();
