@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use core::time::Duration;
 
 use super::*;
@@ -177,6 +179,16 @@ fn what_cannot_be_saved() {
     (bytes[0], bytes[1]) = (1, 1);
     let again = save(&old, many(1), Mode::Trusted, &mut || Some(bytes), WallTime::from_unix_ms(2));
     assert_eq!(again, Err(ScopesError::IdTaken), "not even that of a scope that ends here");
+}
+
+// CHK-033: people name a scope by its digest, so no two have one.
+#[test]
+fn every_part_is_in_the_digest() {
+    let mut seen = BTreeSet::from([draft(|_| {}).sha256().to_string()]);
+    assert!(!seen.insert(draft(|_| {}).sha256().to_string()));
+    for (name, change) in CHANGES {
+        assert!(seen.insert(draft(change).sha256().to_string()), "{name}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use fumehood_store::{
 };
 
 use super::Host;
+use super::scopes::revoke_all;
 use super::version::version;
 use crate::fault::Fault;
 use crate::report::{InterpretersReport, ListedInterpreter, PinReport, RepinReport, SCHEMA_VERSION};
@@ -93,7 +94,7 @@ impl Host {
     pub fn repin(&self, preview: &RepinPreview) -> Result<RepinReport, Fault> {
         let home = self.home()?;
         // First: what is trusted under the old file must not run under the new one, whatever fails.
-        self.revoke_all(&home)?;
+        revoke_all(&home)?;
         let pins = Pins::open(&home);
         let pinned = pins.repin(&preview.found, preview.now.version.as_deref());
         let pinned = pinned.map_err(|error| pin_fault(&error))?;

@@ -111,22 +111,6 @@ impl Host {
         Ok(answer)
     }
 
-    /// Revokes all scopes: what they were trusted with is not what runs them from now on. A scope does not say which interpreter
-    /// its script has, so none is left out.
-    pub(super) fn revoke_all(&self, home: &Home) -> Result<(), Fault> {
-        let scopes = TrustScopes::read(home).map_err(|error| fault(&error))?;
-        if scopes.as_slice().is_empty() {
-            return Ok(());
-        }
-        let mode = PolicyFile::read(home).policy.mode();
-        for scope in scopes.as_slice() {
-            record(home, ROW_REMOVED, scope.draft(), mode, None)?;
-        }
-        let store = TrustScopes::open(home).map_err(|error| fault(&error))?;
-        let saved = store.save(Mode::Ask, SystemTime::now(), |_| Vec::new());
-        saved.map(|_| ()).map_err(|error| fault(&error))
-    }
-
     fn looked_at(
         &self,
         home: &Home,
@@ -151,6 +135,22 @@ impl Host {
         };
         Ok(wanted.into_iter().map(look).collect())
     }
+}
+
+/// Revokes all scopes: what they were trusted with is not what runs them from now on. A scope does not say which interpreter
+/// its script has, so none is left out.
+pub(super) fn revoke_all(home: &Home) -> Result<(), Fault> {
+    let scopes = TrustScopes::read(home).map_err(|error| fault(&error))?;
+    if scopes.as_slice().is_empty() {
+        return Ok(());
+    }
+    let mode = PolicyFile::read(home).policy.mode();
+    for scope in scopes.as_slice() {
+        record(home, ROW_REMOVED, scope.draft(), mode, None)?;
+    }
+    let store = TrustScopes::open(home).map_err(|error| fault(&error))?;
+    let saved = store.save(Mode::Ask, SystemTime::now(), |_| Vec::new());
+    saved.map(|_| ()).map_err(|error| fault(&error))
 }
 
 /// The id of a scope for people: another one if anything of it differs.

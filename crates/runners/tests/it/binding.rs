@@ -6,6 +6,7 @@ use std::fs;
 use fumehood_core::Sha256;
 use fumehood_core::binding::BindingParts;
 use fumehood_core::containment::Level;
+use fumehood_core::policy::NetworkUse;
 use fumehood_core::tool::Failure;
 use fumehood_core::{AgentLabel, Binding, Call, RunId, ToolName};
 use fumehood_gate::{Attempt, Plan, Planner, RawOutput, RunError, Runner};
@@ -163,4 +164,43 @@ fn an_attempt_runs_what_was_approved_and_nothing_else() {
     let same = shown.run_by(Swapped { shown: shown.script(), run: shown.script() });
     assert_eq!(output(&same), "shown\n");
     world.assert_clean();
+}
+
+// CHK-033, DESIGN 6: a plan says where each path leads, whether its parameter names it or the person did beside it, and what
+// it gets of the network.
+#[test]
+fn a_plan_says_where_paths_lead() {
+    let world = World::new();
+    for name in ["work/a", "other/b"] {
+        world.write(name, "same\n");
+    }
+    fs::create_dir(world.at("results")).unwrap();
+    std::os::unix::fs::symlink(world.at("other/b"), world.at("link")).unwrap();
+    let params = r#"[{"name":"file","type":"path","access":"read","description":"A file.","required":true}]"#;
+    let job = world.shell("true").declared(params, &format!(r#"{{"file":"{}"}}"#, world.text("link")));
+    let plan = job.reading("work/a").writing("results/w").out("results").plan().unwrap();
+    let led: Vec<_> = plan
+        .paths
+        .iter()
+        .map(|path| (path.parameter.as_str(), path.resolved.as_ref().unwrap().as_str().to_owned()))
+        .collect();
+    let place = |name: &str| fs::canonicalize(world.at(name)).unwrap().to_str().unwrap().to_owned();
+    assert_eq!(
+        led,
+        [
+            ("--read", place("work/a")),
+            ("--write", format!("{}/w", place("results"))),
+            ("--out", place("results")),
+            ("file", place("other/b")),
+        ]
+    );
+    assert_eq!((plan.network(), plan.workspace_words()), (NetworkUse::None, None));
+    // For reading and for change are two, and so are two folders.
+    let words = |below, access| {
+        world.shell("true").argv(&[]).workspace(below, access).plan().unwrap().workspace_words()
+    };
+    let read = words("work", WorkspaceAccess::Read).unwrap();
+    assert!(read.starts_with(&format!("read_folder {} (folder ", place("work"))), "{read}");
+    assert_ne!(words("work", WorkspaceAccess::Change), Some(read.clone()));
+    assert_ne!(words("other", WorkspaceAccess::Read), Some(read));
 }
