@@ -11,9 +11,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::file::{self, SETTINGS_BYTES_MAX};
 use super::overlay::{Overlay, overlays_to_toml};
-use super::{FILE_NAME, Places, Settings, tables};
+use super::{FILE, Places, Settings, tables};
 use crate::home::{Home, Surroundings};
 use crate::own::OwnDir;
 
@@ -39,15 +38,13 @@ impl Settings {
         let state =
             OwnDir::open(&home.state).map_err(|_| EditError::Unusable("lies beside no state of ours"))?;
         let _lock = state.lock(LOCK).map_err(|_| EditError::Unusable("cannot be locked"))?;
-        let path = home.config.join(FILE_NAME);
+        let path = home.config.join(FILE.name);
         // What replaces a link leaves the file behind it as it was, and that is the one that its owner looks after.
         if path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_symlink()) {
             return Err(EditError::Uneditable("is a link"));
         }
-        let text = match file::open(home, &path).map_err(EditError::Settings)? {
-            Some(file) => file::read_private(&file, &path).map_err(EditError::Settings)?,
-            None => String::new(),
-        };
+        let text = FILE.read(home).map_err(|refused| EditError::Settings(refused.into()))?;
+        let text = text.unwrap_or_default();
         let places = Places { config: &home.config, home: surroundings.absolute_home() };
         let read = |text: &str| tables::read(text, places);
         let before = read(&text).map_err(|_| EditError::Changed)?;
@@ -65,7 +62,7 @@ impl Settings {
             Some(at) => replaced(&text, at, &piece).ok_or(EditError::Uneditable(TANGLED))?,
             None => appended(&text, &piece),
         };
-        if after.len() as u64 > SETTINGS_BYTES_MAX {
+        if after.len() as u64 > FILE.bytes_max {
             return Err(EditError::Uneditable("would be larger than 256 KiB"));
         }
         let mut wanted = before.clone();
@@ -79,7 +76,7 @@ impl Settings {
         home.make_config().map_err(EditError::Home)?;
         let folder = OwnDir::open_visible(&home.config);
         let folder = folder.map_err(|_| EditError::Unusable("lies in a folder that is not the caller's"))?;
-        let written = folder.replace_file(FILE_NAME, after.as_bytes());
+        let written = folder.replace_file(FILE.name, after.as_bytes());
         written.map_err(|_| EditError::Unusable("cannot be replaced"))?;
         Ok(true)
     }

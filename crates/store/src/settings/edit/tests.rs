@@ -128,7 +128,7 @@ fn what_cannot_be_changed_by_itself_is_left_alone() {
         );
     }
     // Larger than may be read.
-    let text = "#".repeat(usize::try_from(SETTINGS_BYTES_MAX).unwrap() - 100);
+    let text = "#".repeat(usize::try_from(FILE.bytes_max).unwrap() - 100);
     let place = Place::with(&text);
     assert!(matches!(place.put(&overlay("one", &["a"])), Err(EditError::Uneditable(_))));
     assert_eq!(place.text(), text);
