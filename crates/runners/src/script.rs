@@ -5,8 +5,6 @@
 //! memory and hashed again right before.
 
 mod call;
-mod confine;
-mod outcome;
 mod planner;
 mod run;
 
@@ -86,7 +84,7 @@ pub struct ScriptSkill {
     pub snapshot: Snapshot,
     /// The digest of the deployer's overlay, if the script is declared there.
     pub overlay: Option<Sha256>,
-    revision: VerifiedRevision,
+    pub(crate) revision: VerifiedRevision,
 }
 
 /// Which file runs, and what is known of its arguments.
