@@ -2,10 +2,12 @@
 
 mod approver;
 mod arguments;
+mod call;
 mod chosen;
 mod interpreters;
 mod notes;
 mod report;
+mod switches;
 mod workshop;
 
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ use super::ports::{NoPolicy, SystemClock, SystemEntropy};
 use super::{Host, Opened, Person};
 use crate::fault::Fault;
 use crate::report::RunReport;
+pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
 use workshop::Bench;
 
@@ -117,8 +120,9 @@ impl Host {
     ) -> Result<RunReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
+        switches::refuse_safe_mode(&settings)?;
         let chosen = skill.choose(request, &settings)?;
-        let (person, surface) = approver::of(request, skill, &settings, person)?;
+        let (person, surface) = approver::of(request.approve.as_deref(), skill, &settings, person)?;
         let spec = spec(skill, &chosen, &settings)?;
         let granted = self.granted(request);
         let raw = RawCall {

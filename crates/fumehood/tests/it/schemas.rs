@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 25] = [
+const SHAPES: [&str; 26] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -18,6 +18,7 @@ const SHAPES: [&str; 25] = [
     "doctor",
     "doctor-prove",
     "run",
+    "call",
     "question",
     "artifact-list",
     "artifact-lines",

@@ -25,8 +25,22 @@ pub(in crate::cli) fn question(question: &Question) -> String {
     confined(out, question);
     runs(out, question);
     touches(out, question);
-    let _ = writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network.");
+    bounds(out, question);
     text
+}
+
+/// What holds beyond the lists above, or that nothing does (CHK-137, CHK-138).
+fn bounds(out: &mut String, question: &Question) {
+    let open = question.axes.iter().filter(|axis| axis.enforced == "not_enforced");
+    let open: Vec<_> = open.map(|axis| axis.name.as_str()).collect();
+    let _ = match open.as_slice() {
+        [] => writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network."),
+        open => writeln!(
+            out,
+            "\n{WARNING}FULL TRUST{RESET}: this system does not enforce {}. There it does whatever you yourself may do.",
+            open.join(", ")
+        ),
+    };
 }
 
 /// Who asks, and why.
