@@ -1,14 +1,15 @@
 //! Checked tools: the one program that `execution.json` declares, JSON in and JSON out.
 //!
-//! Of the skill only the files that the manifest lists are laid out, and nothing else is granted: no workspace, no file of the
-//! person's, no network. The arguments that were validated, to the byte, are what the program reads; it succeeds only with exit
-//! code zero, one JSON value that fits the output schema, and no process left. There is one attempt, and no way around: where
-//! this cannot run, nothing else runs instead (CHK-080, CHK-109).
+//! Of the skill only the files that the manifest lists are laid out, and nothing else is granted: no network, and no file of
+//! the person's unless they name a workspace to read. The arguments that were validated, to the byte, are what the program
+//! reads; it succeeds only with exit code zero, one JSON value that fits the output schema, and no process left. There is one
+//! attempt, and no way around: where this cannot run, nothing else runs instead (CHK-080, CHK-109).
 
 mod input;
 mod planner;
 mod run;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ pub struct Checked {
     manifest: ExecutionManifest,
     switches: Arc<dyn Switches>,
     timeout: Option<Duration>,
+    workspace: Option<PathBuf>,
 }
 
 /// What the host says of checked tools at large, apart from what it says of this call. Both are looked at when a call is
@@ -58,13 +60,19 @@ impl Checked {
         manifest: ExecutionManifest,
         switches: Arc<dyn Switches>,
     ) -> Self {
-        Self { workshop, skill, manifest, switches, timeout: None }
+        Self { workshop, skill, manifest, switches, timeout: None, workspace: None }
     }
 
     /// Less time than the manifest gives. More is refused when a call is planned.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
+    }
+
+    /// A folder that it may read, at its own path: absolute, behind all links. Without this it sees none (CHK-133).
+    #[must_use]
+    pub fn workspace(self, workspace: PathBuf) -> Self {
+        Self { workspace: Some(workspace), ..self }
     }
 
     fn wall(&self) -> Duration {

@@ -8,6 +8,8 @@ mod call;
 mod planner;
 mod run;
 
+pub(crate) use call::open_workspace;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -20,6 +20,7 @@ pub(super) fn call(host: &Host, args: CallArgs, out: &Output) -> Result<ExitCode
         skill: args.skill,
         roots: args.from.roots,
         input: input(args.input)?,
+        workspace: args.workspace,
         timeout_ms: args.timeout,
         approve: args.approve,
     };

@@ -5,12 +5,13 @@ use fumehood_core::code::Code;
 use fumehood_core::manifest::{EXECUTION_TIMEOUT_MS_MIN, InterpreterKey};
 use fumehood_core::tool::{Failure, Tier};
 use fumehood_core::{Call, Frame};
-use fumehood_gate::{Command, Plan, Planner, RunError, Runner};
+use fumehood_gate::{Command, FileGrant, FileUse, Plan, Planner, RunError, Runner};
+use fumehood_store::Workspace;
 
 use super::run::Ready;
 use super::{Admitted, Checked, NODE, NODE_FLAGS};
-use crate::launch::{containment, internal};
-use crate::script::{PinnedInterpreter, SKILL_PLACE, Workshop};
+use crate::launch::{containment, host_path, internal};
+use crate::script::{PinnedInterpreter, SKILL_PLACE, Workshop, open_workspace};
 
 impl Planner for Checked {
     fn plan(&self, call: &Call) -> Result<Box<dyn Runner>, RunError> {
@@ -27,19 +28,23 @@ impl Planner for Checked {
         workshop.has_floor(Tier::Checked)?;
         let node = workshop.interpreters.resolve(&node()?)?;
         let output_bytes = u64::from(self.manifest.output_bytes_max());
-        workshop.admit([&[], &[]], &node, self.wall(), output_bytes)?;
-        let command = self.command(&node);
+        let workspace = self.workspace.as_ref();
+        let workspace = workspace.map(|path| open_workspace(path, &workshop.forbidden)).transpose()?;
+        let read = workspace.iter().map(|workspace| host_path(workspace.path()));
+        let read = read.collect::<Result<Vec<_>, _>>()?;
+        workshop.admit([&read, &[]], &node, self.wall(), output_bytes)?;
+        let command = self.command(&node, workspace.as_ref());
         let plan = Plan {
             skill: Some(self.skill.planned()),
             interpreter: Some(node.identity.clone()),
-            workspace: None,
+            workspace: workspace.as_ref().map(|workspace| workspace.identity().clone()),
             profile: self.profile(&node, &command),
             containment: containment(workshop.sandbox.enforcement(), workshop.envelope.parts().level_floor),
             limits: workshop.limits(self.wall(), output_bytes),
             command: Some(command),
             unsafe_controls: Vec::new(),
         };
-        Ok(Box::new(Ready::new(self.clone(), plan, node)?))
+        Ok(Box::new(Ready::new(self.clone(), plan, node, workspace)?))
     }
 }
 
@@ -55,7 +60,7 @@ impl Checked {
         Err(RunError::new(Failure::Validation, Code::ArgumentInvalid, message))
     }
 
-    fn command(&self, node: &PinnedInterpreter) -> Command {
+    fn command(&self, node: &PinnedInterpreter, workspace: Option<&Workspace>) -> Command {
         let program = node.program.to_string_lossy().into_owned();
         let entry = format!("{SKILL_PLACE}/{}", self.manifest.entrypoint());
         let flags = NODE_FLAGS.into_iter().map(str::to_owned);
@@ -67,7 +72,7 @@ impl Checked {
             argv: [program].into_iter().chain(flags).chain([entry]).collect(),
             directory: SKILL_PLACE.to_owned(),
             environment: variables.cloned().collect(),
-            files: Vec::new(),
+            files: workspace.map(seen).into_iter().collect(),
         }
     }
 
@@ -80,6 +85,12 @@ impl Checked {
         frame.number(u64::from(CHECKED_ERRORS_BYTES_MAX));
         frame.into_bytes()
     }
+}
+
+/// The workspace as a person is shown it.
+fn seen(workspace: &Workspace) -> FileGrant {
+    let path = workspace.identity().resolved().to_owned();
+    FileGrant { usage: FileUse::ReadFolder, host: path.clone(), inside: path }
 }
 
 pub(super) fn node() -> Result<InterpreterKey, RunError> {

@@ -10,12 +10,12 @@ use fumehood_core::code::{Code, Coded as _};
 use fumehood_core::tool::Failure;
 use fumehood_gate::{Attempt, Plan, RawOutput, RunError, Runner};
 use fumehood_sandbox as sandbox;
-use fumehood_store::Staged;
+use fumehood_store::{Staged, Workspace};
 
 use super::input::Input;
 use super::planner::node;
 use super::{Admitted, Checked};
-use crate::launch::{Streams, build, ended, host, internal, lost, wait};
+use crate::launch::{Streams, about, build, ended, host, internal, lost, wait};
 use crate::script::PinnedInterpreter;
 
 /// A planned call.
@@ -23,13 +23,15 @@ pub(super) struct Ready {
     checked: Checked,
     plan: Plan,
     node: PinnedInterpreter,
+    workspace: Option<Workspace>,
 }
 
-/// What was shown right before a launch, each by the check that makes it (CHK-024). That no workspace changed needs no proof,
-/// since none is granted.
+/// What was shown right before a launch, each by the check that makes it (CHK-024).
 struct Proofs<'a> {
     /// What lies on the disk for the run is what was captured.
     revision: VerifiedRevision,
+    /// The workspace, if one was asked for, is the folder that was planned with.
+    workspace: Option<&'a Workspace>,
     /// The arguments fit the manifest's schema.
     input: &'a Invocation,
     /// A person or what they trust said yes, and the policy was asked since.
@@ -42,9 +44,15 @@ struct Proofs<'a> {
 
 impl Ready {
     /// A planned call that could be launched as far as can be told without laying anything out.
-    pub(super) fn new(checked: Checked, plan: Plan, node: PinnedInterpreter) -> Result<Self, RunError> {
-        let ready = Self { checked, plan, node };
-        ready.profile(&ready.node, Path::new(TRIAL), ready.checked.wall())?;
+    pub(super) fn new(
+        checked: Checked,
+        plan: Plan,
+        node: PinnedInterpreter,
+        workspace: Option<Workspace>,
+    ) -> Result<Self, RunError> {
+        let ready = Self { checked, plan, node, workspace };
+        let wall = ready.checked.wall();
+        ready.profile(&ready.node, ready.workspace.as_ref(), Path::new(TRIAL), wall)?;
         Ok(ready)
     }
 }
@@ -78,7 +86,12 @@ impl Ready {
         let staged = workshop.staging.lay_out_listed(&skill.snapshot, manifest.files());
         let staged = staged.map_err(|error| host(&error))?;
         workshop.is_same_interpreter(&node()?, &self.node)?;
+        let workspace = self.workspace.as_ref();
+        workspace
+            .map_or(Ok(()), Workspace::recheck)
+            .map_err(|error| about(Failure::Integrity, &error, "the workspace"))?;
         let proofs = Proofs {
+            workspace,
             input: attempt.call().invocation(),
             attempt,
             node: &self.node,
@@ -96,11 +109,11 @@ impl Ready {
         proofs: Proofs<'_>,
         skill: &Path,
     ) -> Result<(sandbox::Confined, std::thread::JoinHandle<()>), RunError> {
-        let Proofs { revision, input, attempt, admitted: Admitted(()), node } = proofs;
+        let Proofs { revision, workspace, input, attempt, admitted: Admitted(()), node } = proofs;
         if Some(revision) != self.plan.skill.as_ref().map(|skill| skill.revision) {
             return Err(internal("another revision was verified than was planned with"));
         }
-        let profile = self.profile(node, skill, self.checked.wall().min(attempt.wall()))?;
+        let profile = self.profile(node, workspace, skill, self.checked.wall().min(attempt.wall()))?;
         let input = Input::prepare(input)?;
         if attempt.is_cancelled() {
             let message = "the call was cancelled before the program started";
@@ -115,6 +128,7 @@ impl Ready {
     fn profile(
         &self,
         node: &PinnedInterpreter,
+        workspace: Option<&Workspace>,
         skill: &Path,
         wall: Duration,
     ) -> Result<sandbox::Profile, RunError> {
@@ -124,7 +138,11 @@ impl Ready {
             on_excess: sandbox::OnExcess::Fail,
         };
         let command = self.plan.command.as_ref().ok_or_else(|| internal("a tool without a command"))?;
-        build(self.checked.workshop.profile(command, node, skill, wall, streams))
+        let builder = self.checked.workshop.profile(command, node, skill, wall, streams);
+        build(match workspace {
+            Some(workspace) => builder.grant(workspace.path(), workspace.path(), sandbox::Access::Read),
+            None => builder,
+        })
     }
 
     /// What a program wrote counts only if nothing else is wrong with the run (CHK-099, CHK-111).

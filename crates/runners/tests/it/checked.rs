@@ -4,6 +4,7 @@ mod answers;
 mod ends;
 mod proofs;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ struct Tool<'w> {
     output: &'static str,
     limits: String,
     timeout: Option<Duration>,
+    workspace: Option<PathBuf>,
     switches: Arc<dyn Switches>,
 }
 
@@ -66,6 +68,7 @@ fn tool_at<'w>(world: &'w World, entry: &'static str, text: &str) -> Tool<'w> {
         output: ANYTHING,
         limits: String::new(),
         timeout: None,
+        workspace: None,
         switches: Arc::new(Say(|| [true, true])),
     }
 }
@@ -96,6 +99,10 @@ impl Tool<'_> {
     fn checked(&self) -> Checked {
         let checked =
             Checked::new(self.job.workshop(), self.job.skill(), self.manifest(), Arc::clone(&self.switches));
+        let checked = match &self.workspace {
+            Some(workspace) => checked.workspace(workspace.clone()),
+            None => checked,
+        };
         match self.timeout {
             Some(timeout) => checked.timeout(timeout),
             None => checked,

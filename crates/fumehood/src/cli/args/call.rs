@@ -9,6 +9,9 @@ pub(in crate::cli) struct CallArgs {
     /// The arguments: a JSON object, @FILE to read it from a file, or - for standard input. At most 64 KiB.
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(in crate::cli) input: std::ffi::OsString,
+    /// A folder that the tool may read, at its own absolute path. Without this it sees no file of yours.
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::cli) workspace: Option<std::path::PathBuf>,
     /// Milliseconds after which the tool is killed; no more than its execution.json says.
     #[arg(long, value_name = "MS")]
     pub(in crate::cli) timeout: Option<u32>,

@@ -32,6 +32,8 @@ pub struct CallRequest {
     pub roots: Vec<PathBuf>,
     /// The arguments.
     pub input: CallInput,
+    /// A folder that it may read. A relative path counts from the host's current folder.
+    pub workspace: Option<PathBuf>,
     /// Milliseconds after which it is killed, if that is less than its manifest says.
     pub timeout_ms: Option<u32>,
     /// The revision that the person has approved already, as in [`RunRequest`](super::RunRequest).
@@ -59,7 +61,7 @@ impl Host {
     /// [`Host::run`].
     ///
     /// # Authority
-    /// Starts Node in the sandbox, with the files that the manifest lists and nothing else. The program must call
+    /// Starts Node in the sandbox, with the files that the manifest lists, the workspace to read if there is one, and nothing else. The program must call
     /// [`helper::dispatch`](crate::helper::dispatch) as its first line, or name a helper that does.
     pub fn call(
         &self,
@@ -98,6 +100,10 @@ impl Host {
         let checked = Checked::new(Arc::clone(&bench.workshop), of, manifest.clone(), Arc::new(switches));
         let checked = match request.timeout_ms {
             Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
+            None => checked,
+        };
+        let checked = match &request.workspace {
+            Some(workspace) => checked.workspace(self.surroundings.current.join(workspace)),
             None => checked,
         };
         let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };

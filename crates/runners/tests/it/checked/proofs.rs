@@ -218,3 +218,46 @@ fn the_envelope_is_not_widened() {
     assert_eq!(refused(&narrow(30_001, 2048)), (Code::ScriptPolicyWidened, Failure::Policy));
     assert_eq!(refused(&narrow(30_000, 2049)), (Code::ScriptPolicyWidened, Failure::Policy));
 }
+
+// CHK-024, CHK-133: a workspace is there only if it was asked for, to read, and is the folder that the person was shown.
+#[test]
+fn a_workspace_is_read_only_and_asked_for() {
+    let world = World::new();
+    world.write("work/a.txt", "hers");
+    let place = world.text("work");
+    let script = format!(
+        r#"import {{ readFileSync, writeFileSync }} from "node:fs";
+const codes = [];
+for (const act of [() => readFileSync("{place}/a.txt"), () => writeFileSync("{place}/b.txt", "")]) {{
+  try {{ act(); codes.push("did"); }} catch (error) {{ codes.push(error.code); }}
+}}
+console.log(JSON.stringify({{ codes }}));
+"#
+    );
+    let mut tool = tool(&world, &script);
+    assert_eq!(output(&tool.call("{}")), "{\"codes\":[\"ENOENT\",\"ENOENT\"]}\n");
+    tool.workspace = Some(world.at("work"));
+    let before = world.manifest("work");
+    assert_eq!(output(&tool.call("{}")), "{\"codes\":[\"did\",\"EROFS\"]}\n");
+    assert_eq!(world.manifest("work"), before);
+    // Never the state folder, nor what is not there.
+    for (folder, code) in [("state", Code::PlaceForbidden), ("none", Code::FolderNotFound)] {
+        tool.workspace = Some(world.at(folder));
+        assert_eq!(refused(&tool.call("{}")).0, code);
+    }
+    // Swapped while the person reads, and in the last moment.
+    for (look, code) in [(2, Code::ConsentStale), (3, Code::FileChanged)] {
+        let world = World::new();
+        let mut tool = super::tool(&world, ECHO);
+        tool.workspace = Some(world.at("work"));
+        let (from, to) = (world.at("work"), world.at("moved"));
+        tool.job.on_look = Arc::new(move |at| {
+            if at == look {
+                fs::rename(&from, &to).unwrap();
+                fs::create_dir(&from).unwrap();
+            }
+        });
+        assert_eq!(refused(&tool.call("{}")).0, code, "{look}");
+        world.assert_clean();
+    }
+}
