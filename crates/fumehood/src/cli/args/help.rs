@@ -55,9 +55,9 @@ pub(in crate::cli) fn advised(mut error: clap::Error, arguments: &[OsString]) ->
         _ => return error,
     };
     // A misspelt option has a better tip of its own.
-    if error.get(ContextKind::SuggestedArg).is_none() {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
-    }
+    let is_misspelt = error.get(ContextKind::SuggestedArg).is_some();
+    let tips = if is_misspelt { Vec::new() } else { vec![StyledStr::from(tip)] };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     error
 }
 

@@ -13,7 +13,6 @@ use fumehood_core::{Code, Coded as _, RawCall, Shown, ToolSpec};
 use fumehood_gate::{Cancel, Completed, GateError, Offer};
 use fumehood_runners::checked::{Checked, NODE};
 use fumehood_runners::script::ScriptSkill;
-use fumehood_sandbox::helper;
 use fumehood_store::{Pins, Settings, read_typed};
 
 use super::switches::{HostSwitches, execute_bar, safety_bar};
@@ -152,7 +151,7 @@ impl Host {
     }
 
     fn sandbox_bar(&self, settings: &Settings) -> Option<(Code, String)> {
-        if self.helper.is_none() && !helper::is_dispatched() {
+        if self.helper.is_none() && !fumehood_sandbox::helper::is_dispatched() {
             let message = "this program has not made itself a launcher of sandboxes";
             return Some((Code::SandboxUnavailable, message.to_owned()));
         }

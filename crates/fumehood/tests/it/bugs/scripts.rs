@@ -41,7 +41,7 @@ fn g2_show_names_the_folder_and_every_script() {
     assert_eq!(texts(&shown["undeclared_scripts"], "interpreter"), ["sh", "node"]);
     let page = world.run(["show", "skills/x"]).text();
     for part in
-        ["skills/x\n", "script fill()  python3 scripts/fill.py", "scripts/extra.sh  sh", "tools/bare  node"]
+        ["skills/x\n", "script fill  python3 scripts/fill.py", "scripts/extra.sh  sh", "tools/bare  node"]
     {
         assert!(page.contains(part), "{part} in {page}");
     }
