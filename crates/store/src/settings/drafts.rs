@@ -4,7 +4,7 @@ use fumehood_core::{Frame, SkillName};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use super::FILE as SETTINGS;
+use super::FILE;
 use super::overlay::{Overlay, OverlayTable, overlays_to_toml};
 use crate::home::Home;
 use crate::own::OwnDir;
@@ -41,7 +41,7 @@ impl Drafts {
     /// [`DraftError`]; the draft before it is then as it was.
     pub fn save(&self, draft: &Overlay) -> Result<String, DraftError> {
         let text = overlays_to_toml(std::slice::from_ref(draft)).map_err(|_| DraftError::TooLarge)?;
-        if text.len() as u64 > SETTINGS.bytes_max {
+        if text.len() as u64 > FILE.bytes_max {
             return Err(DraftError::TooLarge);
         }
         self.home.make_state().map_err(DraftError::Home)?;
@@ -77,7 +77,7 @@ impl Drafts {
             return Err(DraftError::Unusable("can be written by others"));
         }
         // The beginning of a longer file is not in the form that is asked for.
-        let bytes_max = usize::try_from(SETTINGS.bytes_max).unwrap_or(usize::MAX);
+        let bytes_max = usize::try_from(FILE.bytes_max).unwrap_or(usize::MAX);
         let bytes = file.read(0, bytes_max).map_err(unusable("cannot be read"))?;
         let text = String::from_utf8(bytes).ok();
         let file: Option<DraftFile> = text.and_then(|text| toml::from_str(&text).ok());

@@ -43,8 +43,8 @@ impl Settings {
         if path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_symlink()) {
             return Err(EditError::Uneditable("is a link"));
         }
-        let text = FILE.read(home).map_err(|refused| EditError::Settings(refused.into()))?;
-        let text = text.unwrap_or_default();
+        let text =
+            FILE.read(home).map_err(|refused| EditError::Settings(refused.into()))?.unwrap_or_default();
         let places = Places { config: &home.config, home: surroundings.absolute_home() };
         let read = |text: &str| tables::read(text, places);
         let before = read(&text).map_err(|_| EditError::Changed)?;
