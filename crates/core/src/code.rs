@@ -350,7 +350,9 @@ codes! {
     ToolDuplicate "E_SKILL_TOOL_DUPLICATE" Conflict false "One skill declares two tools of one name."
     NotLoadable "E_SKILL_NOT_LOADABLE" Invalid false "What was asked for needs a loadable skill."
     NotConformant "E_SKILL_NOT_CONFORMANT" Invalid false "What was asked for needs a conformant skill."
-    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "The checked tool of execution.json needs a later version of fumehood; scripts run with `fumehood run`."
+    ExecutionUnavailable "E_EXECUTION_UNAVAILABLE" Unavailable false "The skill carries no execution.json, so it has no checked tool; scripts run with `fumehood run`."
+    ExecuteDisabled "E_EXECUTE_DISABLED" Denied false "fumehood.toml takes the capability to run checked tools away."
+    SafeMode "E_SAFE_MODE" Denied false "The safety mode of fumehood.toml is safe, in which nothing of a skill runs."
 
     // Results and the journal.
     ArtifactNotFound "E_ARTIFACT_NOT_FOUND" Missing false "There is no artifact of that id, or it is another agent's."

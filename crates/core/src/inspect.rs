@@ -5,7 +5,9 @@ use crate::diagnostic::Diagnostic;
 use crate::limits::{
     BUNDLE_BYTES_MAX, BUNDLE_FILE_BYTES_MAX, MANIFEST_BYTES_MAX, SKILL_BYTES_MAX, SKILL_FILES_MAX,
 };
-use crate::manifest::{ExecutionManifest, FumehoodManifest, ManifestError, long_tool_name};
+use crate::manifest::{
+    ExecutionManifest, FumehoodManifest, ManifestError, checked_tool_name, long_tool_name,
+};
 use crate::path::RelPath;
 use crate::script::{self, ScriptHint};
 use crate::skill::{Reading, SkillText, breaks_conformance};
@@ -150,17 +152,29 @@ impl Inspection {
             .collect()
     }
 
-    /// Why the checked tool of this skill cannot run, one code and sentence each; never empty in a version without a runner
-    /// for it. `E_EXECUTION_UNAVAILABLE` and `E_SKILL_NOT_CONFORMANT` are about that tool alone: scripts run all the same.
+    /// Why the checked tool of this skill cannot run, one code and sentence each, as far as its own files tell (CHK-002,
+    /// CHK-054). Empty when nothing about the skill is in the way; the host may have reasons of its own.
+    /// `E_EXECUTION_UNAVAILABLE`, `E_EXECUTION_MANIFEST` and `E_SKILL_NOT_CONFORMANT` are about that tool alone: scripts run all
+    /// the same.
     pub fn execution_bars(&self) -> Vec<(Code, &'static str)> {
-        let mut bars = vec![(
-            Code::ExecutionUnavailable,
-            "checked tools (execution.json) need a later version of fumehood",
-        )];
+        let mut bars = match self.execution {
+            ManifestState::Accepted(_) => Vec::new(),
+            ManifestState::Absent => {
+                vec![(
+                    Code::ExecutionUnavailable,
+                    "the skill carries no execution.json, so it has no checked tool",
+                )]
+            }
+            ManifestState::Refused => vec![(Code::ExecutionManifest, "execution.json was refused")],
+        };
         if !self.is_loadable() {
             bars.push((Code::NotLoadable, "the skill is not loadable"));
         } else if !self.is_conformant() {
             bars.push((Code::NotConformant, "a checked tool must be of a conformant skill"));
+        }
+        let name = self.skill.as_ref().and_then(SkillText::conformant_name);
+        if name.is_some_and(|name| checked_tool_name(&name).is_err()) && self.execution.accepted().is_some() {
+            bars.push((Code::ToolNameTooLong, "the name of the skill is too long for the name of a tool"));
         }
         match self.facts.no_revision() {
             Some(NoRevision::TooLarge) => {

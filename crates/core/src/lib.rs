@@ -9,6 +9,7 @@ pub mod adopt;
 pub mod allowed_tools;
 pub mod binding;
 pub mod call;
+pub mod checked;
 pub mod code;
 pub mod consent;
 pub mod containment;

@@ -18,7 +18,7 @@ pub use execution::{
 };
 pub use fumehood::{
     FumehoodManifest, ISOLATED_TOOLS_MAX, IsolatedToolClaim, SCRIPTS_MAX, ScriptClaim, TOOL_NAME_CHARS_WARN,
-    ToolNameTooLong, long_tool_name, tool_name,
+    ToolNameTooLong, checked_tool_name, long_tool_name, tool_name,
 };
 pub use param::{
     ENUM_VALUE_BYTES_MAX, ENUM_VALUES_MAX, INTEGER_MAX, PARAMS_MAX, ParamClaim, ParamKind, PathAccess,

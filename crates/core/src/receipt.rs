@@ -212,6 +212,17 @@ pub enum Processes {
     Unproven,
 }
 
+impl Processes {
+    /// The name in receipts and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoneStarted => "none_started",
+            Self::ProvenGone => "proven_gone",
+            Self::Unproven => "unproven",
+        }
+    }
+}
+
 /// What became of a call.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod adopt;
 mod args;
 mod artifact;
+mod call;
 mod doctor;
 mod fold;
 mod interpreters;
@@ -85,6 +86,7 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
         Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),
+        Command::Call(args) => call::call(&host(args.from.search.limits())?, args, &out),
         Command::Adopt(args) => adopt::adopt(&host(args.from.search.limits())?, args, &out),
         Command::Runs(args) => {
             let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);

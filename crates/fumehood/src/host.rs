@@ -43,7 +43,7 @@ pub use trust::ProjectPreview;
 pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
 pub use person::{Over, Person};
-pub use run::{RunRequest, RunStep};
+pub use run::{CallInput, CallRequest, RunRequest, RunStep};
 pub use scopes::{PastFiles, ScopePreview, TrustRequest};
 
 /// What a host works with. Read once; nothing later looks at the environment.
@@ -70,7 +70,8 @@ pub struct HostOptions {
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
 /// state folder: what a person trusts, pins and prunes, and what drafts and runs leave; in [`Host::accept_draft`], one overlay
 /// in `fumehood.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
-/// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`] and [`Host::adopt`], each confined, and in [`Host::prove`].
+/// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`], [`Host::call`] and [`Host::adopt`], each confined, and in
+/// [`Host::prove`]; [`Host::show`] may start the sandbox, with nothing in it.
 #[derive(Clone, Debug)]
 pub struct Host {
     surroundings: Surroundings,

@@ -2,10 +2,12 @@
 
 mod adopt;
 mod artifact;
+mod call;
 mod claims;
 mod content;
 mod diff;
 mod doctor;
+mod execution;
 mod interpreters;
 mod policy;
 mod question;
@@ -24,6 +26,8 @@ pub use artifact::{
     ArtifactGrepReport, ArtifactHit, ArtifactLine, ArtifactLinesReport, ArtifactListReport,
     ArtifactPruneReport, ArtifactSizeReport, ArtifactSliceReport, FoundArtifactLine, ListedArtifact,
 };
+
+pub use call::CallReport;
 
 pub use content::Content;
 
@@ -49,6 +53,8 @@ pub use doctor::{
     AttackReport, AxisReport, DoctorReport, FolderReport, InterpreterReport, ObstacleReport, ProofSummary,
     ProveReport, SandboxReport,
 };
+
+pub use execution::{ExecutionSupport, Reason};
 
 pub use interpreters::{InterpretersReport, ListedInterpreter, PinReport, RepinReport};
 
@@ -254,30 +260,6 @@ pub struct ResourceSupport {
     pub complete: bool,
     /// Entries that were refused.
     pub refused: usize,
-}
-
-/// What of the skill can run: the checked tool of its `execution.json`, and its scripts.
-#[derive(Clone, Debug, Serialize)]
-pub struct ExecutionSupport {
-    /// Whether the checked tool can. It needs a later version of fumehood.
-    pub available: bool,
-    /// Whether the scripts can, on a person's word.
-    pub scripts_available: bool,
-    /// Why not; all but `E_EXECUTION_UNAVAILABLE` and `E_SKILL_NOT_CONFORMANT` keep scripts from running too.
-    pub reasons: Vec<Reason>,
-    /// `absent`, `accepted` or `refused`. fumehood's own extension, not part of the standard.
-    pub execution_json: &'static str,
-    /// `absent`, `accepted` or `refused`. fumehood's own extension, not part of the standard.
-    pub fumehood_json: &'static str,
-}
-
-/// A reason with its code.
-#[derive(Clone, Debug, Serialize)]
-pub struct Reason {
-    /// The stable code.
-    pub code: &'static str,
-    /// One sentence.
-    pub message: String,
 }
 
 /// One file of a skill.

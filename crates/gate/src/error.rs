@@ -6,7 +6,7 @@ use core::time::Duration;
 use fumehood_core::call::CallError;
 use fumehood_core::code::{Code, Coded};
 use fumehood_core::event::Denial;
-use fumehood_core::receipt::{Exit, Killed};
+use fumehood_core::receipt::{Exit, Killed, Processes};
 use fumehood_core::schema::Issues;
 use fumehood_core::tool::Failure;
 use fumehood_core::{ArtifactId, CallId, ReceiptId};
@@ -49,6 +49,8 @@ pub struct Ran {
     pub exit: Option<Exit>,
     /// Why it was ended from outside, if it was.
     pub killed: Option<Killed>,
+    /// Whether any process of it is left.
+    pub processes: Processes,
     /// What it wrote to standard output, up to its cap.
     pub output: Excerpt,
     /// Bytes of it that were dropped.

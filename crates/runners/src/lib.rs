@@ -3,5 +3,12 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod checked;
+mod launch;
 pub mod module;
 pub mod script;
+
+/// The level at which a sandbox confines, in the words of an envelope.
+pub fn level(sandbox: &fumehood_sandbox::Sandbox) -> fumehood_core::containment::Level {
+    launch::level(sandbox.enforcement().level())
+}

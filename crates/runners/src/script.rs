@@ -5,10 +5,10 @@
 //! memory and hashed again right before.
 
 mod call;
-mod confine;
-mod outcome;
 mod planner;
 mod run;
+
+pub(crate) use call::open_workspace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ pub struct ScriptSkill {
     pub snapshot: Snapshot,
     /// The digest of the deployer's overlay, if the script is declared there.
     pub overlay: Option<Sha256>,
-    revision: VerifiedRevision,
+    pub(crate) revision: VerifiedRevision,
 }
 
 /// Which file runs, and what is known of its arguments.

@@ -81,14 +81,13 @@ impl Confined {
         end: Signal,
     ) -> Self {
         let [input, output, errors] = pipes;
-        let bytes_max = profile.output_bytes_max;
         Self {
             pidfd,
             end,
             report,
             input: Some(input),
-            output: Stream::new(output, bytes_max),
-            errors: Stream::new(errors, bytes_max),
+            output: Stream::new(output, profile.output_bytes_max),
+            errors: Stream::new(errors, profile.errors_bytes_max),
             started: Instant::now(),
             wall: profile.wall,
             grace: profile.grace,

@@ -29,6 +29,7 @@ pub struct Profile {
     pub(crate) wall: Duration,
     pub(crate) grace: Duration,
     pub(crate) output_bytes_max: usize,
+    pub(crate) errors_bytes_max: usize,
     pub(crate) on_excess: OnExcess,
     pub(crate) floor: crate::Level,
 }
@@ -106,6 +107,7 @@ pub struct ProfileBuilder {
     wall: Duration,
     grace: Duration,
     output_bytes_max: usize,
+    errors_bytes_max: usize,
     on_excess: OnExcess,
     floor: crate::Level,
 }
@@ -132,6 +134,7 @@ impl Profile {
             wall,
             grace: Duration::from_secs(1),
             output_bytes_max: 64 << 10,
+            errors_bytes_max: 64 << 10,
             on_excess: OnExcess::Fail,
             floor: crate::Level::Full,
         }
@@ -161,6 +164,7 @@ impl Profile {
             wall: Duration::from_secs(1),
             grace: Duration::ZERO,
             output_bytes_max: 1,
+            errors_bytes_max: 1,
             on_excess: OnExcess::Fail,
             floor: crate::Level::Kernel,
         }
@@ -261,8 +265,15 @@ impl ProfileBuilder {
     /// The cap on each output stream, and what happens beyond it.
     #[must_use]
     pub fn output(mut self, bytes_max: usize, on_excess: OnExcess) -> Self {
-        self.output_bytes_max = bytes_max;
+        (self.output_bytes_max, self.errors_bytes_max) = (bytes_max, bytes_max);
         self.on_excess = on_excess;
+        self
+    }
+
+    /// Another cap for standard error than for standard output. To be called after [`output`](Self::output), which sets both.
+    #[must_use]
+    pub fn errors_at_most(mut self, bytes_max: usize) -> Self {
+        self.errors_bytes_max = bytes_max;
         self
     }
 
@@ -287,6 +298,9 @@ impl ProfileBuilder {
         }
         if self.output_bytes_max == 0 || self.output_bytes_max > OUTPUT_BYTES_MAX {
             return Err(ProfileError::Limit("output_bytes_max"));
+        }
+        if self.errors_bytes_max == 0 || self.errors_bytes_max > OUTPUT_BYTES_MAX {
+            return Err(ProfileError::Limit("errors_bytes_max"));
         }
         if self.memory_bytes_total.is_some_and(|bytes| !check::MEMORY_TOTAL.contains(&bytes)) {
             return Err(ProfileError::Limit("memory_total"));
@@ -323,6 +337,7 @@ impl ProfileBuilder {
             wall: self.wall,
             grace: self.grace,
             output_bytes_max: self.output_bytes_max,
+            errors_bytes_max: self.errors_bytes_max,
             on_excess: self.on_excess,
             floor: self.floor,
         })

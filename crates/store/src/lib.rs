@@ -35,6 +35,7 @@ mod stage;
 mod transaction;
 mod trust;
 mod trust_scopes;
+mod typed;
 mod walk;
 mod workspace;
 
@@ -59,8 +60,8 @@ pub use pins::{
 pub use policy::{CaseResult, PolicyCase, PolicyError, PolicyFile, PolicyState};
 pub use settings::{
     DraftError, Drafts, EditError, Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay,
-    OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Settings, SettingsError, SourceSetting,
-    overlays_to_toml,
+    OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Safety, Settings, SettingsError,
+    SourceSetting, overlays_to_toml,
 };
 pub use source::{Source, SourceKind, SourceStatus};
 pub use stage::{Scratch, StageError, Staged, Staging};
@@ -70,5 +71,6 @@ pub use transaction::{
 };
 pub use trust::{TrustError, TrustedProjects};
 pub use trust_scopes::{TrustScopes, TrustScopesError};
+pub use typed::{TypedError, read_typed};
 pub use walk::{Continue, OpenRootError, Root, WalkLimits, WalkReport};
 pub use workspace::Workspace;

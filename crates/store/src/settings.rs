@@ -39,12 +39,34 @@ pub struct Settings {
     pub approve_by_revision_flag: bool,
     /// Whether another exit code than zero is a failure: `scripts.fail_on_nonzero_exit` (EXE-56).
     pub fail_on_nonzero_exit: bool,
+    /// Whether checked tools may run: `execute.checked` (CHK-135).
+    pub execute_checked: bool,
+    /// `execute.safety`.
+    pub safety: Safety,
     /// Bytes that all artifacts may take: `artifacts.artifact_store_bytes_max`.
     pub artifact_store_bytes_max: u64,
     /// Protected names that a script may change in a workspace that it may write: `workspace.unlocked`.
     pub unlocked: BTreeSet<String>,
     /// What is declared for skills of others: `[[overlay]]`, at most one for each source and skill.
     pub overlays: Vec<Overlay>,
+}
+
+/// How much the person lets run at all. It is a switch of its own and never a yes: what may run is asked for as before (CHK-047).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Safety {
+    /// Nothing that a skill carries runs.
+    Safe,
+    /// Whatever is asked for and approved may run.
+    #[default]
+    MostlySafe,
+    /// The same: there is nothing that it bypasses. Known so that the settings of other hosts can be taken over.
+    Bypass,
+}
+
+impl Safety {
+    /// All of them, by their names in the file.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("safe", Self::Safe), ("mostly_safe", Self::MostlySafe), ("bypass", Self::Bypass)];
 }
 
 /// One configured folder of skills.
@@ -77,6 +99,8 @@ impl Default for Settings {
             environment: Environment::default(),
             approve_by_revision_flag: false,
             fail_on_nonzero_exit: true,
+            execute_checked: true,
+            safety: Safety::MostlySafe,
             artifact_store_bytes_max: Artifacts::BYTES_MAX_DEFAULT,
             unlocked: BTreeSet::new(),
             overlays: Vec::new(),

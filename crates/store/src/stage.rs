@@ -4,15 +4,16 @@
 //! nobody holds was left by a process that died: it is removed when the next one starts, and never read or run. A folder
 //! that is being removed keeps its lock to the end, so a removal that is interrupted is finished at the next start.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fumehood_core::{Code, Coded};
+use fumehood_core::{Code, Coded, RelPath, VerifiedRevision};
 use rustix::io::Errno;
 
-use crate::capture::Snapshot;
+use crate::capture::{Snapshot, SnapshotFile};
 use crate::dir::Dir;
 use crate::home::{Home, HomeError};
 use crate::own::OwnDir;
@@ -21,7 +22,6 @@ mod files;
 mod run_folder;
 
 use files::{lay_out, read_back};
-use fumehood_core::VerifiedRevision;
 use run_folder::RunFolder;
 
 /// Where the files of runs are laid out. Cheap to clone.
@@ -49,6 +49,8 @@ struct Place {
 pub struct Staged {
     folder: RunFolder,
     snapshot: Snapshot,
+    /// Only these of its files, if not all.
+    listed: Option<BTreeSet<RelPath>>,
 }
 
 /// An empty folder for one run to write in, 0700, the caller's. Removed when dropped, whatever is in it by then.
@@ -105,10 +107,27 @@ impl Staging {
     /// # Errors
     /// `E_SKILL_WORKSPACE_FAILED`; nothing is left then.
     pub fn lay_out(&self, snapshot: &Snapshot) -> Result<Staged, StageError> {
+        self.lay(snapshot, None)
+    }
+
+    /// Lays out some files of a snapshot and no others. Its revision stands for all of the skill all the same: what
+    /// [`Staged::verify`] takes anew is of the files on the disk and, for the rest, of the bytes in memory.
+    ///
+    /// # Errors
+    /// `E_SKILL_WORKSPACE_FAILED`, also for a file that the snapshot does not have; nothing is left then.
+    pub fn lay_out_listed(&self, snapshot: &Snapshot, listed: &[RelPath]) -> Result<Staged, StageError> {
+        if listed.iter().any(|path| snapshot.get(path).is_none()) {
+            return Err(StageError::Tampered("are not all among those that were captured"));
+        }
+        self.lay(snapshot, Some(listed.iter().cloned().collect()))
+    }
+
+    fn lay(&self, snapshot: &Snapshot, listed: Option<BTreeSet<RelPath>>) -> Result<Staged, StageError> {
         let lay = || {
             let folder = RunFolder::make(&self.place)?;
-            lay_out(folder.content(), snapshot.files().map(|(path, file)| (path, file.bytes())))?;
-            Ok(Staged { folder, snapshot: snapshot.clone() })
+            let staged = Staged { folder, snapshot: snapshot.clone(), listed };
+            lay_out(staged.folder.content(), staged.files().map(|(path, file)| (path, file.bytes())))?;
+            Ok(staged)
         };
         lay().map_err(failed("lay out the files for a run"))
     }
@@ -129,7 +148,8 @@ impl Staged {
         self.folder.path()
     }
 
-    /// Reads every file back and takes the revision anew: for the moment before something of it is run.
+    /// Reads every file that was laid out back and takes the skill's revision anew: for the moment before something of it is
+    /// run.
     ///
     /// Refuses anything but the files that were laid out, each a plain file with no other name and the same bytes, in
     /// the folder that [`Staged::path`] leads to. Modes and times are not looked at: what is mounted is read-only.
@@ -140,7 +160,16 @@ impl Staged {
         if !self.folder.is_in_place() {
             return Err(StageError::Tampered("lie in a folder that was moved or replaced"));
         }
-        read_back(self.folder.content().dir(), &self.snapshot)
+        read_back(self.folder.content().dir(), self)
+    }
+
+    /// The files that were laid out.
+    fn files(&self) -> impl Iterator<Item = (&RelPath, &SnapshotFile)> {
+        self.snapshot.files().filter(|(path, _)| self.is_listed(path))
+    }
+
+    fn is_listed(&self, path: &RelPath) -> bool {
+        self.listed.as_ref().is_none_or(|listed| listed.contains(path))
     }
 
     /// Removes the files.

@@ -273,24 +273,34 @@ fn a_large_skill_is_noted_and_stays_loadable() {
     assert_eq!(codes(&sample.look()), []);
 }
 
-// CHK-054: nothing can run, and what else is in the way is named.
+// CHK-002, CHK-054: what is in the way of a checked tool is named, all of it; and nothing is where nothing is.
 #[test]
-fn there_is_always_a_reason_why_nothing_runs() {
+fn what_keeps_a_checked_tool_from_running_is_named() {
     let bars = |inspection: &Inspection| -> Vec<Code> {
         inspection.execution_bars().into_iter().map(|(code, _)| code).collect()
     };
     assert_eq!(bars(&Sample::new(&[]).look()), [Code::ExecutionUnavailable]);
-    let large = Sample::new(&[]).sized("data", SKILL_BYTES_MAX + 1).look();
-    assert_eq!(bars(&large), [Code::ExecutionUnavailable, Code::NoRevision]);
-    let mut refused = Sample::new(&[]);
+    let manifest = r#"{"schemaVersion":1,"entrypoint":"a.mjs","files":["a.mjs"],"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"null"}}"#;
+    let sample = || Sample::new(&[("execution.json", manifest), ("a.mjs", "")]);
+    assert_eq!(bars(&sample().look()), []);
+    let unlisted = Sample::new(&[("execution.json", manifest)]).look();
+    assert_eq!(bars(&unlisted), [Code::ExecutionManifest]);
+    let large = sample().sized("data", SKILL_BYTES_MAX + 1).look();
+    assert_eq!(bars(&large), [Code::NoRevision]);
+    let mut refused = sample();
     refused.facts.refused = 1;
-    assert_eq!(bars(&refused.look()), [Code::ExecutionUnavailable, Code::NoRevision]);
-    let mut misnamed = Sample::new(&[]);
+    assert_eq!(bars(&refused.look()), [Code::NoRevision]);
+    let mut misnamed = sample();
     misnamed.name = "other".to_owned();
-    assert_eq!(bars(&misnamed.look()), [Code::ExecutionUnavailable, Code::NotConformant]);
-    let mut broken = Sample::new(&[]);
+    assert_eq!(bars(&misnamed.look()), [Code::NotConformant]);
+    let mut broken = sample();
     broken.files.0.insert(path("SKILL.md"), b"nothing".to_vec());
-    assert_eq!(bars(&broken.look()), [Code::ExecutionUnavailable, Code::NotLoadable]);
+    assert_eq!(bars(&broken.look()), [Code::NotLoadable]);
+    for (chars, expected) in [(59, vec![]), (60, vec![Code::ToolNameTooLong])] {
+        let name = "n".repeat(chars);
+        let long = Sample::called(&name, &[("execution.json", manifest), ("a.mjs", "")]).look();
+        assert_eq!(bars(&long), expected, "{chars}");
+    }
 }
 
 fn scripts_manifest(tool: &str) -> String {

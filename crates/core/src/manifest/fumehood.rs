@@ -88,6 +88,15 @@ pub fn tool_name(skill: &SkillName, script: &ScriptName) -> Result<ToolName, Too
     ToolName::parse(&text).map_err(|_| ToolNameTooLong { chars: text.len() })
 }
 
+/// The name of a skill's checked tool, `call_<skill>`. No script has it, since theirs begin with `run_`.
+///
+/// # Errors
+/// [`ToolNameTooLong`] above 64 characters; a name is never shortened.
+pub fn checked_tool_name(skill: &SkillName) -> Result<ToolName, ToolNameTooLong> {
+    let text = format!("call_{skill}");
+    ToolName::parse(&text).map_err(|_| ToolNameTooLong { chars: text.len() })
+}
+
 /// The warning about a name that some clients will cut, since they put a prefix before it.
 pub fn long_tool_name(name: &ToolName) -> Option<Diagnostic> {
     let chars = name.as_str().len();

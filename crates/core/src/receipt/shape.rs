@@ -5,7 +5,7 @@ use core::time::Duration;
 use serde::Serialize;
 
 use super::{
-    Applied, Authority, AuthorityKind, Captured, Change, Exit, Killed, Limits, Opening, Processes,
+    Applied, Authority, AuthorityKind, Captured, Change, Exit, Killed, Limits, Opening,
     RECEIPT_SCHEMA_VERSION, Receipt, SkillIdentity, Verdict,
 };
 use crate::binding::{Binding, InterpreterIdentity, WorkspaceIdentity};
@@ -241,11 +241,7 @@ impl<'a> ClosingShape<'a> {
             artifact: closing.artifact,
             errors_artifact: closing.errors_artifact,
             files_applied: closing.applied.iter().map(AppliedShape::of).collect(),
-            processes_left: match closing.processes {
-                Processes::NoneStarted => "none_started",
-                Processes::ProvenGone => "proven_gone",
-                Processes::Unproven => "unproven",
-            },
+            processes_left: closing.processes.as_str(),
             fallback: closing.fallback,
             ended_unix_ms: closing.ended,
             elapsed_ms: milliseconds(closing.elapsed),

@@ -109,6 +109,11 @@ impl Issues {
         (!found.is_empty()).then_some(Self { found, cut })
     }
 
+    /// The same number of issues, each through `change`.
+    pub(crate) fn map(self, change: impl FnMut(Issue) -> Issue) -> Self {
+        Self { found: self.found.into_iter().map(change).collect(), ..self }
+    }
+
     /// The issues; never empty.
     pub fn as_slice(&self) -> &[Issue] {
         &self.found

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod artifact;
+mod call;
 mod help;
 mod policy;
 mod run;
@@ -15,6 +16,7 @@ use fumehood_core::limits::{WALK_DEPTH_MAX, WALK_DIRECTORIES_MAX};
 use crate::host::{JournalHead, WalkLimits};
 pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
+pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
 pub(super) use policy::PolicyCommand;
 pub(super) use run::RunArgs;
@@ -22,7 +24,7 @@ pub(super) use trust::TrustCommand;
 
 /// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.
 ///
-/// Nothing in a skill is ever obeyed. Only `run` and `adopt` start anything of one, and both ask first.
+/// Nothing in a skill is ever obeyed. Only `run`, `call` and `adopt` start anything of one, and all ask first.
 #[derive(Debug, Parser)]
 #[command(
     name = "fumehood",
@@ -74,6 +76,12 @@ pub(super) enum Command {
     /// standard output. Exits with 1 if it fails or is killed.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Call the checked tool of a skill: JSON in, JSON out. Asks at the terminal.
+    ///
+    /// The tool is what `execution.json` declares. Its answer goes to standard output as JSON, if it ends with exit code zero and
+    /// fits what the skill declares; what it says beside goes to standard error. Exits with 1 if it fails.
+    #[command(after_help = CALL_EXAMPLES)]
+    Call(CallArgs),
     /// Draft typed parameters for scripts that nobody declared, for `run --param`.
     ///
     /// Reads what each script takes from its source, and from its --help, which runs in the sandbox, each on your word. The
@@ -281,6 +289,10 @@ impl Search {
         }
     }
 }
+
+const CALL_EXAMPLES: &str = "Examples:
+  fumehood call ./skills/semver-sort --input '{\"versions\": [\"1.10.0\", \"1.9.0\"]}'
+  fumehood call semver-sort --input @versions.json";
 
 const ADOPT_EXAMPLES: &str = "Examples:
   fumehood adopt pdf-tools

@@ -33,13 +33,7 @@ impl Output {
         report: &impl Serialize,
         text: impl FnOnce(&mut String),
     ) -> Result<(), Fault> {
-        if self.is_json() {
-            let bytes = json::to_vec(report).map_err(|_| {
-                Fault::new(Code::Internal, "the answer has no JSON form", "please report this")
-            })?;
-            return raw(&bytes);
-        }
-        self.part(text)
+        if self.is_json() { json(report) } else { self.part(text) }
     }
 
     /// Writes a part of an answer that comes bit by bit; in JSON it comes as a whole at the end.
@@ -55,6 +49,13 @@ impl Output {
         }
         raw(fold::for_terminal(&buffer, fold::size_of(&io::stdout())).as_bytes())
     }
+}
+
+/// Writes a value as JSON, whatever form was asked for.
+pub(super) fn json(value: &impl Serialize) -> Result<(), Fault> {
+    let bytes = json::to_vec(value)
+        .map_err(|_| Fault::new(Code::Internal, "the answer has no JSON form", "please report this"))?;
+    raw(&bytes)
 }
 
 /// Whether a person sees the answer directly.

@@ -2,10 +2,12 @@
 
 mod approver;
 mod arguments;
+mod call;
 mod chosen;
 mod interpreters;
 mod notes;
 mod report;
+mod switches;
 mod workshop;
 
 use std::path::PathBuf;
@@ -25,6 +27,7 @@ use super::ports::{SystemClock, SystemEntropy};
 use super::{Host, Opened, Person};
 use crate::fault::Fault;
 use crate::report::RunReport;
+pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
 use workshop::Bench;
 
@@ -129,8 +132,9 @@ impl Host {
     ) -> Result<RunReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
+        switches::refuse_safe_mode(&settings)?;
         let chosen = skill.choose(request, &settings)?;
-        let (person, surface) = approver::of(request, skill, &settings, person)?;
+        let (person, surface) = approver::of(request.approve.as_deref(), skill, &settings, person)?;
         let is_flag_configured = settings.approve_by_revision_flag;
         let Prepared { spec, raw, bench, script, source, base } =
             self.prepare(skill, request, settings, chosen)?;
@@ -301,5 +305,6 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
 
 /// The label of a skill that the person named by its path.
 pub(super) const GIVEN: &str = "path";
-const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
+pub(super) const SHUT: &str =
+    "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";

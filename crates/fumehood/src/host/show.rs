@@ -29,6 +29,10 @@ pub struct ByteRange {
 impl Host {
     /// Shows one skill: what it is, what it claims, every file, and the revision.
     ///
+    /// # Authority
+    /// Where the skill has an `execution.json`, reads Node's file and starts the sandbox to see whether it is there. Nothing of the
+    /// skill is run. A program that neither calls [`helper::dispatch`](crate::helper::dispatch) nor names a helper starts nothing.
+    ///
     /// # Errors
     /// `E_SKILL_NOT_FOUND`, `E_SKILL_AMBIGUOUS`, `E_SKILL_MD_MISSING`, `E_PROJECT_INERT`, and those of [`Host::list`].
     pub fn show(&self, skill: &str, roots: &[PathBuf]) -> Result<ShowReport, Fault> {
@@ -55,7 +59,9 @@ impl Host {
             let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
             report.diagnostics.extend(findings(&[finding]));
         }
-        Ok(ShowReport { source, shadowed_by, ..report })
+        let bars = self.execution_bars(inspection.execution.accepted().is_some());
+        let execution = execution(&inspection, bars);
+        Ok(ShowReport { source, shadowed_by, execution_available: execution.available, execution, ..report })
     }
 
     /// What the settings declare for a skill. Settings that cannot be read declare nothing: `run` says what is wrong with them,
@@ -180,7 +186,7 @@ fn shown(
             complete: inspection.facts.complete,
             refused: inspection.facts.refused,
         },
-        execution: execution(inspection),
+        execution: execution(inspection, Vec::new()),
         execution_available: false,
         files: files(inspection, snapshot),
         claims: Claims::of(inspection),
@@ -205,21 +211,18 @@ fn format(file: &str, skill: Option<&SkillText>) -> FormatSupport {
     FormatSupport { file: file.to_owned(), rescue, body_bytes: skill.map(|skill| skill.body.len()) }
 }
 
-fn execution(inspection: &Inspection) -> ExecutionSupport {
-    let reason = |(code, message): (Code, &str)| Reason { code: code.as_str(), message: message.to_owned() };
-    let bars = inspection.execution_bars();
+/// What keeps the skill from running: reasons of its own, then `bars` of the host's.
+fn execution(inspection: &Inspection, bars: Vec<(Code, String)>) -> ExecutionSupport {
+    let own = inspection.execution_bars().into_iter().map(|(code, message)| (code, message.to_owned()));
+    let reason = |(code, message): (Code, String)| Reason { code: code.as_str(), message };
+    let reasons: Vec<_> = own.chain(bars).map(reason).collect();
     ExecutionSupport {
-        available: false,
-        scripts_available: bars.iter().all(|(code, _)| only_checked(*code)),
-        reasons: bars.into_iter().map(reason).collect(),
+        available: reasons.is_empty(),
+        scripts_available: !reasons.iter().any(Reason::is_about_scripts),
+        reasons,
         execution_json: inspection.execution.as_str(),
         fumehood_json: inspection.fumehood.as_str(),
     }
-}
-
-/// Whether something that keeps the checked tool from running leaves scripts alone.
-fn only_checked(bar: Code) -> bool {
-    matches!(bar, Code::ExecutionUnavailable | Code::NotConformant)
 }
 
 fn files(inspection: &Inspection, snapshot: Option<&Snapshot>) -> Vec<FileOut> {

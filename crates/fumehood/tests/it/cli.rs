@@ -552,7 +552,7 @@ fn a_skill_too_large_for_a_revision_is_shown_without_one() {
 }
 
 #[test]
-fn a_checked_tool_needs_a_later_version() {
+fn a_checked_tool_is_shown_with_its_claim() {
     let manifest = json!({
         "schemaVersion": 1, "entrypoint": "run.mjs", "files": ["run.mjs"],
         "inputSchema": {"type": "object", "properties": {}}, "outputSchema": {"type": "object", "properties": {}},
@@ -562,15 +562,11 @@ fn a_checked_tool_needs_a_later_version() {
     };
     let good = world_with(&with(&[("execution.json", manifest.to_string()), ("run.mjs", String::new())]));
     let shown = good.json(["show", "skills/x"]);
-    assert_eq!(
-        (&shown["execution"]["execution_json"], &shown["execution_available"]),
-        (&"accepted".into(), &false.into())
-    );
+    assert_eq!(shown["execution"]["execution_json"], "accepted");
     assert_eq!(shown["claims"]["execution"]["entrypoint"], "run.mjs");
-    assert_eq!(texts(&shown["execution"]["reasons"], "code"), ["E_EXECUTION_UNAVAILABLE"]);
     assert_eq!(shown["execution"]["scripts_available"], true);
     let page = good.run(["show", "skills/x"]).text();
-    assert!(page.contains("checked tool run.mjs, which needs a later version of fumehood\n"), "{page}");
+    assert!(page.contains("checked tool run.mjs\n"), "{page}");
     // A manifest that is refused takes nothing from the instructions, and the folder still conforms.
     let bad = world_with(&with(&[("execution.json", "{".to_owned()), ("fumehood.json", "[]".to_owned())]));
     let shown = bad.json(["show", "skills/x"]);

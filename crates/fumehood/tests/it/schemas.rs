@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 30] = [
+const SHAPES: [&str; 31] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -18,6 +18,7 @@ const SHAPES: [&str; 30] = [
     "doctor",
     "doctor-prove",
     "run",
+    "call",
     "question",
     "artifact-list",
     "artifact-lines",

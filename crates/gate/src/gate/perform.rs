@@ -310,6 +310,7 @@ impl Course<'_> {
             errors_artifact: done.errors_kept.map(|kept| kept.id),
             exit: done.raw.exit,
             killed: done.raw.killed,
+            processes: done.closing.processes,
             output: Excerpt(done.raw.output.bytes),
             dropped: done.raw.output.dropped,
             errors: Excerpt(done.raw.errors.bytes),

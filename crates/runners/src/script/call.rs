@@ -1,7 +1,7 @@
 //! What one call names: its argument vector, and the files that it grants by naming them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use fumehood_core::call::{Argument, exact_arguments, script_arguments};
@@ -10,7 +10,7 @@ use fumehood_core::manifest::{ParamName, PathAccess};
 use fumehood_core::tool::Failure;
 use fumehood_core::{Call, Code, HostPath, Shown};
 use fumehood_gate::{FileGrant, FileUse, PlannedPath, RunError};
-use fumehood_store::{GrantError, PathRules, ReadGrant, Workspace, WriteGrant};
+use fumehood_store::{Forbidden, GrantError, PathRules, ReadGrant, Workspace, WriteGrant};
 
 use super::{OUT_PLACE, SKILL_PLACE, Script, Source, WorkspaceAccess};
 
@@ -41,16 +41,11 @@ impl Named {
         };
         let arguments =
             arguments.map_err(|error| RunError::new(Failure::Validation, error.code(), error.to_string()))?;
-        let open = |path: &PathBuf| {
-            let folder = Workspace::open(path, &workshop.forbidden);
-            folder.map_err(|error| refused(&error, &path.to_string_lossy()))
-        };
         let workspace = granted.workspace.as_ref();
-        let workspace = workspace.map(|(path, access)| Ok((open(path)?, *access))).transpose()?;
-        if let Some((workspace, _)) = &workspace {
-            showable_folder(workspace.path())?;
-        }
-        let out = granted.out.as_ref().map(open).transpose()?;
+        let workspace = workspace
+            .map(|(path, access)| Ok((open_workspace(path, &workshop.forbidden)?, *access)))
+            .transpose()?;
+        let out = granted.out.as_ref().map(|path| open(path, &workshop.forbidden)).transpose()?;
         let rules = PathRules {
             base: workspace.as_ref().map_or(&granted.base, |(workspace, _)| workspace.path()),
             beneath: workspace.as_ref().map(|(workspace, _)| workspace),
@@ -183,6 +178,17 @@ impl Found {
 /// Where the script sees a file that it may replace or make.
 fn inside(file: &WriteGrant) -> String {
     format!("{OUT_PLACE}/{}", file.name())
+}
+
+/// A folder that a program is shown at its own path.
+pub(crate) fn open_workspace(path: &Path, forbidden: &Forbidden) -> Result<Workspace, RunError> {
+    let workspace = open(path, forbidden)?;
+    showable_folder(workspace.path())?;
+    Ok(workspace)
+}
+
+fn open(path: &Path, forbidden: &Forbidden) -> Result<Workspace, RunError> {
+    Workspace::open(path, forbidden).map_err(|error| refused(&error, &path.to_string_lossy()))
 }
 
 /// A folder is shown at its own path, which must be free for it in the sandbox.

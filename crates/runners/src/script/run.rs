@@ -1,13 +1,11 @@
 //! The run itself: laid out from memory, looked at once more, started, waited for; and what it wrote, applied.
 
-use std::fmt::Display;
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::time::Duration;
 
-use fumehood_core::code::{Class, Code, Coded};
+use fumehood_core::code::{Class, Coded as _};
 use fumehood_core::receipt::Applied;
-use fumehood_core::tool::{Failure, Tier};
+use fumehood_core::tool::Failure;
 use fumehood_gate::{Accepted, Attempt, Plan, RawOutput, RunError, Runner};
 use fumehood_sandbox as sandbox;
 use fumehood_store::{
@@ -16,9 +14,8 @@ use fumehood_store::{
 };
 
 use super::call::Named;
-use super::confine::{floor, level};
-use super::outcome::{ended, exit, killed, lost, unconfined};
-use super::{OUT_PLACE, PinnedInterpreter, SKILL_PLACE, Script, WorkspaceAccess};
+use super::{OUT_PLACE, PinnedInterpreter, Script, WorkspaceAccess};
+use crate::launch::{Streams, about, build, changed, ended, host, internal, lost, wait};
 
 /// A planned call.
 pub(super) struct Ready {
@@ -83,15 +80,9 @@ impl Runner for Ready {
             Ok(launched) => launched,
             Err(error) => return RawOutput::failed(error),
         };
-        attempt.sandbox_started(self.level());
-        let outcome = confined.wait(&|| attempt.is_cancelled());
-        // Nothing of the run is left that could read it; what cannot be removed now is swept at the next start.
-        let _ = staged.remove();
-        match outcome {
-            Ok(outcome) => {
-                attempt.sandbox_ended(outcome.elapsed, outcome.exit.map(exit), outcome.killed.map(killed));
-                ended(outcome, self.script.fail_on_nonzero_exit)
-            }
+        attempt.sandbox_started(self.script.workshop.level());
+        match wait(&attempt, confined, staged) {
+            Ok(outcome) => ended(outcome, self.script.fail_on_nonzero_exit),
             Err(error) => lost(&error),
         }
     }
@@ -120,10 +111,6 @@ impl Runner for Ready {
 }
 
 impl Ready {
-    fn level(&self) -> fumehood_core::containment::Level {
-        level(self.script.workshop.sandbox.enforcement().level())
-    }
-
     /// Everything up to the moment in which the script runs. Whatever is not as it was planned ends it here.
     fn launch(&mut self) -> Result<(sandbox::Confined, Staged), RunError> {
         let workshop = &self.script.workshop;
@@ -133,20 +120,13 @@ impl Ready {
         let (out, upper) = (out.as_ref().map(Scratch::path), upper.as_ref().map(Scratch::path));
         let profile = self.profile(&Laid { skill: staged.path(), out, upper })?;
         // The last looks: from here on nothing is asked of anybody.
-        let again = workshop.interpreters.resolve(self.script.interpreter())?;
-        if again != self.interpreter {
-            let message = "the interpreter is not the one that was planned with";
-            return Err(RunError::new(Failure::Integrity, Code::InterpreterChanged, message));
-        }
+        workshop.is_same_interpreter(self.script.interpreter(), &self.interpreter)?;
         if let Some((workspace, _)) = &self.named.workspace {
             workspace.recheck().map_err(|error| about(Failure::Integrity, &error, "the workspace"))?;
         }
         // Of these the last, since it is about what is executed.
-        let revision = staged.verify().map_err(|error| changed(&error.to_string()))?;
-        if revision != self.script.skill.revision {
-            return Err(changed("the files for the run are not those that were captured"));
-        }
-        let confined = workshop.sandbox.spawn(&profile).map_err(|error| unconfined(&error))?;
+        self.script.skill.verify(&staged)?;
+        let confined = workshop.spawn(&profile)?;
         Ok((confined, staged))
     }
 
@@ -197,36 +177,15 @@ impl Ready {
     }
 
     fn profile(&self, laid: &Laid<'_>) -> Result<sandbox::Profile, RunError> {
-        let parts = self.script.workshop.envelope.parts();
-        let limits = sandbox::Limits {
-            cpu_seconds: parts.limits.cpu_seconds,
-            memory_bytes_per_process: parts.limits.memory_bytes_per_process,
-            processes: parts.limits.processes,
-            file_bytes: parts.limits.file_bytes,
-            open_files: parts.limits.open_files,
-            temporary_bytes: parts.limits.temporary_bytes,
-            temporary_files: parts.limits.temporary_files,
+        let workshop = &self.script.workshop;
+        let bytes_max = workshop.envelope.parts().output_bytes_max;
+        let streams = Streams {
+            output_bytes_max: bytes_max,
+            errors_bytes_max: bytes_max,
+            on_excess: sandbox::OnExcess::Truncate,
         };
-        let output = usize::try_from(parts.output_bytes_max).unwrap_or(usize::MAX);
-        let mut builder = sandbox::Profile::builder(&self.interpreter.program, limits, self.named.wall)
-            .grant(laid.skill, SKILL_PLACE, sandbox::Access::Read)
-            .grace(GRACE)
-            .output(output, sandbox::OnExcess::Truncate)
-            .floor(floor(parts.level_floor));
-        if let Some(bytes) = parts.memory_bytes_total {
-            builder = builder.memory_total(bytes);
-        }
         let command = self.plan.command.as_ref().ok_or_else(|| internal("a script without a command"))?;
-        builder = builder.directory(&command.directory);
-        for argument in command.argv.iter().skip(1) {
-            builder = builder.argument(argument);
-        }
-        for (name, value) in &command.environment {
-            builder = builder.variable(name, value);
-        }
-        for path in &self.interpreter.read_paths {
-            builder = builder.grant(path, path, sandbox::Access::Read);
-        }
+        let mut builder = workshop.profile(command, &self.interpreter, laid.skill, self.named.wall, streams);
         for file in &self.named.reads {
             if self.is_in_workspace(file.path()) {
                 continue;
@@ -235,10 +194,7 @@ impl Ready {
             let open = open.map_err(|_| internal("a file that is open cannot be opened again"))?;
             builder = builder.grant_open(open, file.path());
         }
-        builder = self.folders(builder, laid);
-        builder.build().map_err(|error| {
-            RunError::new(Failure::Path, Code::PathRejected, format!("this cannot be granted: {error}"))
-        })
+        build(self.folders(builder, laid))
     }
 
     fn folders(&self, mut builder: sandbox::ProfileBuilder, laid: &Laid<'_>) -> sandbox::ProfileBuilder {
@@ -263,16 +219,6 @@ impl Ready {
     }
 }
 
-fn host(error: &(impl Coded + Display)) -> RunError {
-    about(Failure::Host, error, "")
-}
-
-/// An error about something that the host names in front of it.
-fn about(failure: Failure, error: &(impl Coded + Display), what: &str) -> RunError {
-    let message = format!("{what} {error}");
-    RunError::new(failure, error.code(), message.trim_start())
-}
-
 /// What was written is not applied: for what it is, or since somebody else was there meanwhile, or since the host could not.
 fn refused(error: &TransactionError) -> RunError {
     let failure = match error.code().class() {
@@ -284,15 +230,5 @@ fn refused(error: &TransactionError) -> RunError {
     about(failure, error, "")
 }
 
-fn changed(message: &str) -> RunError {
-    RunError::of(Failure::Integrity, Tier::Script, message)
-}
-
-fn internal(message: &str) -> RunError {
-    RunError::new(Failure::Host, Code::Internal, message)
-}
-
-/// Between the polite signal and the other one.
-pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// Stands for the places of a run that are not made yet.
 const TRIAL: [&str; 3] = ["/fumehood-trial/skill", "/fumehood-trial/out", "/fumehood-trial/upper"];

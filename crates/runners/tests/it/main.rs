@@ -11,6 +11,7 @@
 )]
 
 mod binding;
+mod checked;
 mod grants;
 mod manifest;
 mod module;

@@ -256,9 +256,17 @@ impl Job<'_> {
             Some(claim) => Source::Declared(claim.clone()),
             None => Source::Undeclared { path: RelPath::parse(SCRIPT).unwrap(), interpreter: key },
         };
+        let script = Script::new(self.workshop(), self.skill(), source, self.granted.clone());
+        script.fail_on_nonzero_exit(self.fail_on_nonzero_exit)
+    }
+
+    pub(crate) fn skill(&self) -> ScriptSkill {
         let name = SkillName::parse("attack").unwrap();
-        let skill = ScriptSkill::new("user".to_owned(), name, self.snapshot(), self.overlay);
-        let workshop = Workshop {
+        ScriptSkill::new("user".to_owned(), name, self.snapshot(), self.overlay)
+    }
+
+    pub(crate) fn workshop(&self) -> Arc<Workshop> {
+        Arc::new(Workshop {
             sandbox: sandbox(),
             staging: Staging::open(&self.world.home).unwrap(),
             transactions: Transactions::open(&self.world.home).unwrap(),
@@ -274,9 +282,7 @@ impl Job<'_> {
             forbidden: Forbidden::of(&self.world.home),
             unlocked: self.unlocked.clone(),
             changes: self.changes,
-        };
-        let script = Script::new(Arc::new(workshop), skill, source, self.granted.clone());
-        script.fail_on_nonzero_exit(self.fail_on_nonzero_exit)
+        })
     }
 
     fn spec(&self) -> ToolSpec {
@@ -313,6 +319,11 @@ impl Job<'_> {
 
     /// As [`Job::run`], its calls planned by something else.
     pub(crate) fn run_by(&self, planner: impl Planner + 'static) -> Ended {
+        self.call(Offer::new(self.spec(), planner).unwrap(), self.arguments.to_bytes())
+    }
+
+    /// The same for another tool.
+    pub(crate) fn call(&self, offer: Offer, arguments: Vec<u8>) -> Ended {
         let person = Arc::new(Yes { decider: OnceLock::new(), act: Arc::clone(&self.when_asked) });
         let agent = AgentLabel::parse("cli").unwrap();
         let world = self.world;
@@ -327,8 +338,8 @@ impl Job<'_> {
         );
         let gate = builder.approver(Arc::clone(&person) as _).build().unwrap();
         person.decider.set(gate.decider()).map_err(|_| ()).unwrap();
-        gate.offer(vec![Offer::new(self.spec(), planner).unwrap()]).unwrap();
-        let raw = RawCall { tool: "run_attack_go".to_owned(), arguments: self.arguments.to_bytes() };
+        gate.offer(vec![offer]).unwrap();
+        let raw = RawCall { tool: "run_attack_go".to_owned(), arguments };
         gate.call(&raw, &self.cancel)
     }
 }

@@ -11,7 +11,9 @@ use serde::Deserialize;
 
 use super::interpreters::INTERPRETERS_MAX;
 use super::overlay::{OVERLAYS_MAX, Overlay, OverlayTable};
-use super::{Environment, InterpreterSetting, Places, RESERVED_LABELS, Settings, SourceSetting, check_label};
+use super::{
+    Environment, InterpreterSetting, Places, RESERVED_LABELS, Safety, Settings, SourceSetting, check_label,
+};
 use crate::artifact::Artifacts;
 use crate::config_file::place;
 
@@ -29,6 +31,8 @@ struct File {
     approve: ApproveTable,
     #[serde(default)]
     scripts: ScriptsTable,
+    #[serde(default)]
+    execute: ExecuteTable,
     #[serde(default)]
     artifacts: ArtifactsTable,
     #[serde(default)]
@@ -87,6 +91,13 @@ struct ScriptsTable {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ExecuteTable {
+    checked: Option<bool>,
+    safety: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ArtifactsTable {
     artifact_store_bytes_max: Option<u64>,
 }
@@ -113,10 +124,20 @@ pub(super) fn read(text: &str, places: Places<'_>) -> Result<Settings, String> {
         environment: Environment::over_defaults(file.environment)?,
         approve_by_revision_flag: file.approve.revision_flag,
         fail_on_nonzero_exit: file.scripts.fail_on_nonzero_exit.unwrap_or(defaults.fail_on_nonzero_exit),
+        execute_checked: file.execute.checked.unwrap_or(defaults.execute_checked),
+        safety: safety(file.execute.safety.as_deref())?,
         artifact_store_bytes_max: artifact_store(file.artifacts.artifact_store_bytes_max)?,
         unlocked: unlocked(file.workspace.unlocked)?,
         overlays: overlays(file.overlay)?,
     })
+}
+
+fn safety(name: Option<&str>) -> Result<Safety, String> {
+    let Some(name) = name else { return Ok(Safety::default()) };
+    let found = Safety::ALL.into_iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, safety)| safety)
+        .ok_or_else(|| "execute.safety must be safe, mostly_safe or bypass".to_owned())
 }
 
 fn sources(tables: Vec<SourceTable>, places: Places<'_>) -> Result<Vec<SourceSetting>, String> {

@@ -1,12 +1,12 @@
 //! Files of a snapshot, from memory to the disk and back.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fumehood_core::{RelPath, VerifiedRevision};
 use rustix::io::Errno;
 
-use super::{StageError, failed};
-use crate::capture::Snapshot;
+use super::{StageError, Staged, failed};
 use crate::dir::{Dir, Entry, Kind, OpenError};
 use crate::own::OwnDir;
 
@@ -35,19 +35,25 @@ fn last<'d>(way: &'d [(&str, OwnDir)], top: &'d OwnDir) -> &'d OwnDir {
     way.last().map_or(top, |(_, dir)| dir)
 }
 
-/// Reads everything below a folder and takes its revision, which must be the snapshot's.
-pub(super) fn read_back(top: &Dir, snapshot: &Snapshot) -> Result<VerifiedRevision, StageError> {
-    let mut reader = Reader { snapshot, folders: folders_of(snapshot), found: BTreeMap::new() };
+/// Reads everything below a folder and takes the revision of the skill, which must be the snapshot's.
+pub(super) fn read_back(top: &Dir, staged: &Staged) -> Result<VerifiedRevision, StageError> {
+    let count = staged.files().count();
+    let mut reader = Reader { staged, count, folders: folders_of(staged), found: BTreeMap::new() };
     reader.read(top, None)?;
-    if reader.found.len() < snapshot.files().len() {
+    if reader.found.len() < count {
         return Err(StageError::Tampered("are not all there any more"));
     }
-    let verified = VerifiedRevision::of(&reader.found);
-    if verified.revision() == snapshot.revision() { Ok(verified) } else { Err(CHANGED) }
+    let rest = staged.snapshot.files().filter(|(path, _)| !staged.is_listed(path));
+    let all = rest.map(|(path, file)| (path.clone(), Cow::Borrowed(file.bytes())));
+    let all: BTreeMap<_, _> =
+        all.chain(reader.found.into_iter().map(|(path, bytes)| (path, bytes.into()))).collect();
+    let verified = VerifiedRevision::of(&all);
+    if verified.revision() == staged.snapshot.revision() { Ok(verified) } else { Err(CHANGED) }
 }
 
 struct Reader<'s> {
-    snapshot: &'s Snapshot,
+    staged: &'s Staged,
+    count: usize,
     folders: BTreeSet<String>,
     found: BTreeMap<RelPath, Vec<u8>>,
 }
@@ -55,8 +61,7 @@ struct Reader<'s> {
 impl Reader<'_> {
     /// As deep as the snapshot, since only its folders are entered.
     fn read(&mut self, dir: &Dir, below: Option<&RelPath>) -> Result<(), StageError> {
-        let entries_max = self.snapshot.files().len();
-        let (entries, more) = dir.entries(entries_max).map_err(failed("list the files for a run"))?;
+        let (entries, more) = dir.entries(self.count).map_err(failed("list the files for a run"))?;
         if more {
             return Err(EXTRA);
         }
@@ -80,7 +85,8 @@ impl Reader<'_> {
     }
 
     fn file(&self, dir: &Dir, name: &[u8], path: &RelPath) -> Result<Vec<u8>, StageError> {
-        let expected = self.snapshot.get(path).ok_or(EXTRA)?;
+        let listed = Some(path).filter(|path| self.staged.is_listed(path));
+        let expected = listed.and_then(|path| self.staged.snapshot.get(path)).ok_or(EXTRA)?;
         let file = dir.open_file(name).map_err(changed)?;
         // By another name, outside, it could be changed after this.
         if file.links().map_err(failed("look at the files for a run"))? != 1 {
@@ -94,12 +100,12 @@ impl Reader<'_> {
     }
 }
 
-fn folders_of(snapshot: &Snapshot) -> BTreeSet<String> {
+fn folders_of(staged: &Staged) -> BTreeSet<String> {
     let of_file = |path: &RelPath| {
         let path = path.as_str();
         path.match_indices('/').map(|(end, _)| path[..end].to_owned()).collect::<Vec<_>>()
     };
-    snapshot.files().flat_map(|(path, _)| of_file(path)).collect()
+    staged.files().flat_map(|(path, _)| of_file(path)).collect()
 }
 
 fn changed(error: OpenError) -> StageError {

@@ -58,6 +58,46 @@ fn a_snapshot_is_laid_out_read_only_in_a_private_place() {
     assert_eq!(there(&folder), [""; 0]);
 }
 
+// CHK-092, CHK-131, CHK-134: the listed files and no others are on the disk, and the revision stands for all of the skill.
+#[test]
+fn listed_files_are_laid_out_alone() {
+    type Tamper = fn(&Path);
+    let folder = Folder::new();
+    let staging = Staging::open(&home(&folder)).unwrap();
+    let listed = ["scripts/run.py", "a/b/d"].map(|path| RelPath::parse(path).unwrap());
+    let lay = || staging.lay_out_listed(&snapshot(), &listed).unwrap();
+    let staged = lay();
+    let names = |at: &str| {
+        let names = fs::read_dir(staged.path().join(at)).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!((names(""), names("a"), names("a/b"), names("scripts")), {
+        let names = |names: &[&str]| names.iter().map(Into::into).collect::<Vec<_>>();
+        (names(&["a", "scripts"]), names(&["b"]), names(&["d"]), names(&["run.py"]))
+    });
+    assert_eq!(staged.verify().unwrap().revision(), snapshot().revision());
+    staged.remove().unwrap();
+
+    let refused: [(&str, Tamper); 4] = [
+        ("a changed byte", |at| rewrite(&at.join("a/b/d"), "e")),
+        ("a missing file", |at| fs::remove_file(at.join("a/b/d")).unwrap()),
+        ("a file of the skill's that is not listed", |at| fs::write(at.join("a/b/c"), "").unwrap()),
+        ("a folder that holds no listed file", |at| fs::create_dir(at.join("node_modules")).unwrap()),
+    ];
+    for (what, tamper) in refused {
+        let staged = lay();
+        tamper(staged.path());
+        let error = staged.verify().unwrap_err();
+        assert!(matches!(error, StageError::Tampered(_)), "{what}: {error:?}");
+    }
+    // What was not captured is not laid out.
+    let other = [RelPath::parse("other.mjs").unwrap()];
+    assert!(matches!(staging.lay_out_listed(&snapshot(), &other), Err(StageError::Tampered(_))));
+    assert_eq!(there(&folder), [""; 0]);
+}
+
 // CHK-020
 #[test]
 fn what_is_dropped_is_removed() {

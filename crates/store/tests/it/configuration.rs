@@ -43,6 +43,8 @@ fn the_example_is_read_and_says_something_about_everything() {
         environment,
         approve_by_revision_flag,
         fail_on_nonzero_exit,
+        execute_checked,
+        safety,
         artifact_store_bytes_max,
         unlocked,
         overlays,
@@ -52,6 +54,8 @@ fn the_example_is_read_and_says_something_about_everything() {
     assert_ne!(environment, default.environment);
     assert_ne!(approve_by_revision_flag, default.approve_by_revision_flag);
     assert_ne!(fail_on_nonzero_exit, default.fail_on_nonzero_exit);
+    assert_ne!((execute_checked, safety), (default.execute_checked, default.safety));
+    assert_ne!(execute_checked, default.execute_checked);
     assert_ne!(artifact_store_bytes_max, default.artifact_store_bytes_max);
     let (said, person) = (envelope.parts(), Envelope::of_a_person());
     let each = |parts: &EnvelopeParts| numbers(parts);

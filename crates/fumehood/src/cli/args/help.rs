@@ -28,7 +28,7 @@ pub(in crate::cli) fn command() -> clap::Command {
 
 const GROUPS: &[(&str, &[&str])] = &[
     ("Read skills", &["check", "list", "show", "cat", "diff"]),
-    ("Run", &["run", "adopt"]),
+    ("Run", &["run", "call", "adopt"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
     ("Decide", &["policy", "trust"]),
     ("Set up", &["trust-project", "interpreters", "doctor"]),

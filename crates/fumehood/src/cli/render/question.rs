@@ -8,7 +8,7 @@ use fumehood_core::Shown;
 use super::when::when;
 use super::{plural, quoted};
 use crate::cli::output::{BOLD, RESET, WARNING};
-use crate::report::{ArgumentNote, FileAsked, History, Question};
+use crate::report::{ArgumentNote, AxisAsked, FileAsked, History, Question};
 
 /// The last line, waiting for the answer.
 pub(in crate::cli) fn prompt() -> String {
@@ -25,8 +25,22 @@ pub(in crate::cli) fn question(question: &Question) -> String {
     confined(out, question);
     runs(out, question);
     touches(out, question);
-    let _ = writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network.");
+    bounds(out, &question.axes);
     text
+}
+
+/// What holds beyond the lists above, or that nothing does (CHK-137, CHK-138).
+fn bounds(out: &mut String, axes: &[AxisAsked]) {
+    let open = axes.iter().filter(|axis| axis.enforced == "not_enforced");
+    let open: Vec<_> = open.map(|axis| axis.name.as_str()).collect();
+    let _ = match open.as_slice() {
+        [] => writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network."),
+        open => writeln!(
+            out,
+            "\n{WARNING}FULL TRUST{RESET}: this system does not enforce {}. There it does whatever you yourself may do.",
+            open.join(", ")
+        ),
+    };
 }
 
 /// Who asks, and why.
@@ -168,4 +182,33 @@ fn line(out: &mut String, label: &str, value: impl Display) {
 /// All of a text that somebody else wrote, on one line.
 fn whole(text: &str) -> Shown<'_> {
     Shown::inline(text).at_most(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CHK-050, CHK-137, CHK-138: where nothing holds, that is said in the place of what would hold.
+    #[test]
+    fn what_is_not_enforced_is_full_trust() {
+        let axis = |name: &str, enforced: &str| AxisAsked {
+            name: name.to_owned(),
+            enforced: enforced.to_owned(),
+            mechanism: String::new(),
+        };
+        let said = |axes: &[AxisAsked]| {
+            let mut text = String::new();
+            bounds(&mut text, axes);
+            text
+        };
+        let good = said(&[axis("reads", "enforced"), axis("memory", "partly")]);
+        assert_eq!(good, "\nIt can read and change nothing else of yours, and reaches no network.\n");
+        let open = said(&[
+            axis("reads", "not_enforced"),
+            axis("writes", "enforced"),
+            axis("network", "not_enforced"),
+        ]);
+        assert!(open.contains("FULL TRUST") && open.contains("does not enforce reads, network."), "{open}");
+        assert!(!open.contains("nothing else of yours"), "{open}");
+    }
 }

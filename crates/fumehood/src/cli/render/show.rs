@@ -7,12 +7,13 @@ use fumehood_core::Shown;
 
 use super::{finding, parameter, plural, quoted, shown_path};
 use crate::cli::output::{BOLD, DIM, RESET};
-use crate::report::{Claims, FumehoodClaim, ParamOut, Reason, ScriptOut, ShowReport};
+use crate::report::{Claims, FumehoodClaim, ParamOut, ScriptOut, ShowReport};
 
 /// `run` is how the person would begin to run something of this skill: the command, the roots and the skill as typed.
 pub(in crate::cli) fn show(text: &mut String, report: &ShowReport, run: &str) {
     heading(text, report);
     claims(text, &report.claims);
+    checked(text, report, run);
     let run = Some(run).filter(|_| report.execution.scripts_available);
     if let Some(fumehood) = &report.claims.fumehood {
         declared(text, fumehood, run);
@@ -114,7 +115,21 @@ fn claims(text: &mut String, claims: &Claims) {
         Some(tools) => line("asks for", &tools.join(" ")),
     }
     if let Some(execution) = &claims.execution {
-        line("checked tool", &format!("{}, which needs a later version of fumehood", execution.entrypoint));
+        line("checked tool", &execution.entrypoint);
+    }
+}
+
+/// Whether its checked tool can be called, and how, or what is in the way.
+fn checked(text: &mut String, report: &ShowReport, run: &str) {
+    if report.claims.execution.is_none() {
+        return;
+    }
+    if report.execution_available {
+        let call = run.replacen("fumehood run", "fumehood call", 1);
+        let _ = writeln!(text, "  {:<12} {DIM}{call} --input JSON{RESET}", "");
+    } else {
+        let reasons: Vec<_> = report.execution.reasons.iter().map(|reason| reason.message.as_str()).collect();
+        let _ = writeln!(text, "  {:<12} cannot run: {}", "", Shown::inline(&reasons.join("; ")));
     }
 }
 
@@ -147,10 +162,7 @@ fn script(text: &mut String, script: &ScriptOut, run: Option<&str>) {
 
 /// Why no script of it can run, if that is so.
 fn cannot_run(report: &ShowReport) -> Option<String> {
-    let is_about_scripts = |reason: &&Reason| {
-        reason.code != "E_EXECUTION_UNAVAILABLE" && reason.code != "E_SKILL_NOT_CONFORMANT"
-    };
-    let reasons = report.execution.reasons.iter().filter(is_about_scripts);
+    let reasons = report.execution.reasons.iter().filter(|reason| reason.is_about_scripts());
     let reasons: Vec<_> = reasons.map(|reason| reason.message.as_str()).collect();
     (!report.execution.scripts_available).then(|| reasons.join("; "))
 }

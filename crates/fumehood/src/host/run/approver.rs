@@ -6,19 +6,19 @@ use fumehood_core::consent::Surface;
 use fumehood_core::{Code, Revision};
 use fumehood_store::Settings;
 
-use super::{Captured, RunRequest};
+use super::Captured;
 use crate::fault::Fault;
 use crate::host::{Over, Person};
 use crate::report::{Answer, Question};
 
 /// Who answers: the person, or the flag that names what the person approved.
 pub(super) fn of(
-    request: &RunRequest,
+    approve: Option<&str>,
     skill: &Captured,
     settings: &Settings,
     person: Option<Arc<dyn Person>>,
 ) -> Result<(Option<Arc<dyn Person>>, Surface), Fault> {
-    let Some(approved) = &request.approve else { return Ok((person, Surface::Terminal)) };
+    let Some(approved) = approve else { return Ok((person, Surface::Terminal)) };
     if !settings.approve_by_revision_flag {
         let message = "--approve is not allowed here";
         return Err(Fault::new(

@@ -112,7 +112,7 @@ fn has_ended(error: &GateError) -> bool {
     error.ran.as_ref().is_some_and(|ran| ran.exit.is_some())
 }
 
-fn fault(error: &GateError) -> Fault {
+pub(super) fn fault(error: &GateError) -> Fault {
     let advice = match (error.code, error.code().class()) {
         (Code::ScriptDenied, _) if error.denial == Some(fumehood_core::event::Denial::NobodyToAsk) => {
             "run it yourself in a terminal; no program can answer for you"
@@ -126,6 +126,7 @@ fn fault(error: &GateError) -> Fault {
         (Code::PolicyBlocked | Code::PolicyWorkflow, _) => "change mode in policy.toml if scripts are to run",
         (Code::ScriptDenied, _) => "nothing ran, and nothing was changed",
         (Code::ScriptFailed, _) => "what it wrote says why; `fumehood receipt` shows what it was allowed",
+        (Code::ExecuteDisabled | Code::SafeMode, _) => "[execute] in fumehood.toml says so",
         (Code::ScriptTimeout, _) => {
             "give it more time with --timeout, up to the envelope's timeout_seconds_max"
         }

@@ -8,7 +8,7 @@ use fumehood_sandbox as sandbox;
 use fumehood_sandbox::SandboxError;
 
 /// A run that ended, with nothing of it left.
-pub(super) fn ended(outcome: sandbox::Outcome, fail_on_nonzero_exit: bool) -> RawOutput {
+pub(crate) fn ended(outcome: sandbox::Outcome, fail_on_nonzero_exit: bool) -> RawOutput {
     let (exit, killed) = (outcome.exit.map(exit), outcome.killed.map(killed));
     let error = match (killed, exit) {
         (Some(_), _) | (None, Some(Exit::Code(0))) => None,
@@ -28,12 +28,12 @@ pub(super) fn ended(outcome: sandbox::Outcome, fail_on_nonzero_exit: bool) -> Ra
 }
 
 /// A run of which nobody can say how it ended.
-pub(super) fn lost(error: &SandboxError) -> RawOutput {
+pub(crate) fn lost(error: &SandboxError) -> RawOutput {
     RawOutput { processes: Processes::Unproven, ..RawOutput::failed(unconfined(error)) }
 }
 
 /// A launch that failed; the script never ran.
-pub(super) fn unconfined(error: &SandboxError) -> RunError {
+pub(crate) fn unconfined(error: &SandboxError) -> RunError {
     let required = |message: String| RunError::of(Failure::SandboxRequired, Tier::Script, message);
     match error {
         SandboxError::Unavailable(_)
@@ -46,14 +46,14 @@ pub(super) fn unconfined(error: &SandboxError) -> RunError {
     }
 }
 
-pub(super) fn exit(exit: sandbox::Exit) -> Exit {
+pub(crate) fn exit(exit: sandbox::Exit) -> Exit {
     match exit {
         sandbox::Exit::Code(code) => Exit::Code(code),
         sandbox::Exit::Signal(signal) => Exit::Signal(signal),
     }
 }
 
-pub(super) fn killed(killed: sandbox::Killed) -> Killed {
+pub(crate) fn killed(killed: sandbox::Killed) -> Killed {
     match killed {
         sandbox::Killed::Deadline => Killed::Deadline,
         sandbox::Killed::Output => Killed::Output,

@@ -5,7 +5,7 @@ use fumehood_core::containment::{Axis, AxisReport, Enforcement, Level};
 use fumehood_sandbox as sandbox;
 
 /// What confines programs, where every axis is asked for.
-pub(super) fn containment(enforcement: &sandbox::Enforcement, level_floor: Level) -> Containment {
+pub(crate) fn containment(enforcement: &sandbox::Enforcement, level_floor: Level) -> Containment {
     let axes = Axis::ALL.into_iter().map(|axis| {
         let found = enforcement.axes().iter().find(|found| found.name == axis.as_str());
         AxisReport {
@@ -22,7 +22,7 @@ pub(super) fn containment(enforcement: &sandbox::Enforcement, level_floor: Level
     Containment { level_floor, level: level(enforcement.level()), axes: axes.collect() }
 }
 
-pub(super) fn level(level: sandbox::Level) -> Level {
+pub(crate) fn level(level: sandbox::Level) -> Level {
     match level {
         sandbox::Level::Kernel => Level::Kernel,
         sandbox::Level::Namespaces => Level::Namespaces,
@@ -31,7 +31,7 @@ pub(super) fn level(level: sandbox::Level) -> Level {
 }
 
 /// The floor as the sandbox takes it. A floor of nothing at all is for nobody to ask: then it is the weakest there is.
-pub(super) fn floor(level: Level) -> sandbox::Level {
+pub(crate) fn floor(level: Level) -> sandbox::Level {
     match level {
         Level::None | Level::Kernel => sandbox::Level::Kernel,
         Level::Namespaces => sandbox::Level::Namespaces,

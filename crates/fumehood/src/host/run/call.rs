@@ -1,0 +1,290 @@
+//! `call`: the checked tool of a skill, JSON in and JSON out.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use fumehood_core::checked::{Capture, CheckedFacts, CheckedResult, Problem};
+use fumehood_core::inspect::ManifestState;
+use fumehood_core::limits::INVOCATION_BYTES_MAX;
+use fumehood_core::manifest::{ExecutionManifest, InterpreterKey, checked_tool_name};
+use fumehood_core::receipt::Processes;
+use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
+use fumehood_core::{Code, Coded as _, RawCall, Shown, ToolSpec};
+use fumehood_gate::{Cancel, Completed, GateError, Offer};
+use fumehood_runners::checked::{Checked, NODE};
+use fumehood_runners::script::ScriptSkill;
+use fumehood_store::{Pins, Settings, read_typed};
+
+use super::switches::{HostSwitches, execute_bar, safety_bar};
+use super::{Captured, REPORT, RunStep, SHUT, approver, report};
+use crate::fault::Fault;
+use crate::host::person::Asking;
+use crate::host::policy::SurfaceRule;
+use crate::host::{Host, Person};
+use crate::report::CallReport;
+
+/// What somebody wants to call.
+#[derive(Clone, Debug)]
+pub struct CallRequest {
+    /// A name that `list` shows, or a path with a `/` in it.
+    pub skill: String,
+    /// Folders to look names up in, instead of the usual sources.
+    pub roots: Vec<PathBuf>,
+    /// The arguments.
+    pub input: CallInput,
+    /// A folder that it may read. A relative path counts from the host's current folder.
+    pub workspace: Option<PathBuf>,
+    /// Milliseconds after which it is killed, if that is less than its manifest says.
+    pub timeout_ms: Option<u32>,
+    /// The revision that the person has approved already, as in [`RunRequest`](super::RunRequest).
+    pub approve: Option<String>,
+}
+
+/// Where arguments come from.
+#[derive(Clone, Debug)]
+pub enum CallInput {
+    /// They are here: one JSON value.
+    Json(Vec<u8>),
+    /// In a file of at most 64 KiB. A relative path counts from the host's current folder.
+    File(PathBuf),
+}
+
+impl Host {
+    /// Calls the checked tool of a skill, once, if the person says yes.
+    ///
+    /// Who is asked, and how it is ended, as in [`Host::run`]. A program that ran and failed is no error: see
+    /// [`CallReport::failure`].
+    ///
+    /// # Errors
+    /// Whatever keeps it from running: `E_EXECUTION_UNAVAILABLE`, `E_EXECUTION_MANIFEST`, `E_SKILL_NOT_CONFORMANT`,
+    /// `E_NO_REVISION`, `E_EXECUTE_DISABLED`, `E_SAFE_MODE`, the codes of JSON and schemas for the arguments, and those of
+    /// [`Host::run`].
+    ///
+    /// # Authority
+    /// Starts Node in the sandbox, with the files that the manifest lists, the workspace to read if there is one, and nothing else. The program must call
+    /// [`helper::dispatch`](crate::helper::dispatch) as its first line, or name a helper that does.
+    pub fn call(
+        &self,
+        request: &CallRequest,
+        person: Option<Arc<dyn Person>>,
+        cancel: &Cancel,
+        tell: impl FnMut(RunStep) + Send + 'static,
+    ) -> Result<CallReport, Fault> {
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
+        let input = self.input(&request.input)?;
+        let skill = self.captured(&request.skill, &request.roots)?;
+        let manifest = skill.callable()?;
+        if let Some((code, message)) = execute_bar(&settings).or_else(|| safety_bar(&settings)) {
+            return Err(Fault::new(code, message, "the person who runs fumehood can switch that there"));
+        }
+        let spec = spec(&skill, &manifest)?;
+        let (person, surface) = approver::of(request.approve.as_deref(), &skill, &settings, person)?;
+        let pins = Pins::open(&home);
+        let rule = SurfaceRule {
+            home: home.clone(),
+            surface,
+            is_flag_configured: settings.approve_by_revision_flag,
+        };
+        // Who may not say yes there is not asked.
+        let is_open = rule.is_open();
+        let bench = self.bench(&home, settings, &skill)?;
+        let asking = person.filter(|_| is_open).map(|person| {
+            Arc::new(Asking {
+                person,
+                rule,
+                purpose: None,
+                state_folder: self.state_folder(),
+                record: bench.history(&skill),
+                notes: Box::new(|_| Vec::new()),
+                cancel: cancel.clone(),
+                decider: OnceLock::new(),
+            })
+        });
+        let gate = self.gate(home.clone(), &bench, asking.as_ref(), tell)?;
+        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
+        let switches = HostSwitches { home, surroundings: self.surroundings.clone() };
+        let checked = Checked::new(Arc::clone(&bench.workshop), of, manifest.clone(), Arc::new(switches));
+        let checked = match request.timeout_ms {
+            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
+            None => checked,
+        };
+        let checked = match &request.workspace {
+            Some(workspace) => checked.workspace(self.surroundings.current.join(workspace)),
+            None => checked,
+        };
+        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };
+        let offer = Offer::new(spec, checked).map_err(|error| Fault::of(&error, REPORT))?;
+        gate.offer(vec![offer]).map_err(|error| Fault::of(&error, REPORT))?;
+        let ended = gate.call(&raw, cancel);
+        bench.remember(&skill, &ended);
+        gate.end();
+        let version = InterpreterKey::parse(NODE).and_then(|key| pins.get(&key).ok().flatten()?.version);
+        answered(ended, &skill, &manifest, version).map_err(|fault| {
+            let is_shut = fault.code == Code::ScriptDenied && !is_open;
+            if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
+        })
+    }
+
+    fn input(&self, input: &CallInput) -> Result<Vec<u8>, Fault> {
+        match input {
+            CallInput::Json(bytes) => Ok(bytes.clone()),
+            CallInput::File(path) => {
+                let read = read_typed(&self.surroundings.current.join(path), INVOCATION_BYTES_MAX);
+                read.map_err(|error| {
+                    let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
+                    Fault::new(error.code(), message, "name a file with one JSON value, at most 64 KiB")
+                })
+            }
+        }
+    }
+
+    /// What of this host keeps checked tools from running, and, if one could otherwise, what of this machine (CHK-002,
+    /// CHK-054). Pins nothing, and runs nothing but the sandbox itself.
+    pub(in crate::host) fn execution_bars(&self, has_tool: bool) -> Vec<(Code, String)> {
+        let fault = |fault: Fault| vec![(fault.code, fault.message)];
+        let home = match self.home() {
+            Ok(home) => home,
+            Err(error) => return if has_tool { fault(error) } else { Vec::new() },
+        };
+        let settings = match self.settings(&home) {
+            Ok(settings) => settings,
+            Err(error) => return fault(error),
+        };
+        let own = |(code, message): (Code, &str)| (code, message.to_owned());
+        let mut bars: Vec<_> = safety_bar(&settings).into_iter().map(own).collect();
+        if has_tool {
+            bars.extend(execute_bar(&settings).map(own));
+            bars.extend(node_bar(&settings, &Pins::open(&home)));
+            bars.extend(self.sandbox_bar(&settings));
+        }
+        bars
+    }
+
+    fn sandbox_bar(&self, settings: &Settings) -> Option<(Code, String)> {
+        if self.helper.is_none() && !fumehood_sandbox::helper::is_dispatched() {
+            let message = "this program has not made itself a launcher of sandboxes";
+            return Some((Code::SandboxUnavailable, message.to_owned()));
+        }
+        let floor = settings.envelope.parts().level_floor.as_str();
+        match self.sandbox() {
+            Err(error) => Some((Code::SandboxUnavailable, error.to_string())),
+            Ok(sandbox) => {
+                let found = fumehood_runners::level(&sandbox);
+                let message =
+                    || format!("this machine confines at level {}, and {floor} is asked for", found.as_str());
+                (found < settings.envelope.parts().level_floor)
+                    .then(|| (Code::ToolSandboxRequired, message()))
+            }
+        }
+    }
+}
+
+/// Node is pinned and the same, or could be pinned.
+fn node_bar(settings: &Settings, pins: &Pins) -> Option<(Code, String)> {
+    let key = InterpreterKey::parse(NODE)?;
+    let Some(choice) = settings.interpreter(&key) else {
+        return Some((Code::InterpreterUnknown, "this host lists no interpreter called node".to_owned()));
+    };
+    match pins.resolve(&choice) {
+        Ok(fumehood_store::Resolution::Changed(change)) => Some((change.code(), change.to_string())),
+        Ok(_) => None,
+        Err(error) => Some((error.code(), error.to_string())),
+    }
+}
+
+impl Captured {
+    /// The manifest, if nothing of the skill's own is in the way.
+    fn callable(&self) -> Result<ExecutionManifest, Fault> {
+        if let Some((code, message)) = self.inspection.execution_bars().into_iter().next() {
+            let advice = match self.inspection.execution {
+                ManifestState::Absent => "its scripts run with `fumehood run`; `fumehood show` lists them",
+                _ => "`fumehood check` says what is wrong with it",
+            };
+            return Err(Fault::new(code, message, advice));
+        }
+        let manifest = self.inspection.execution.accepted().cloned();
+        manifest.ok_or_else(|| Fault::new(Code::Internal, "a tool without a manifest", REPORT))
+    }
+}
+
+fn spec(skill: &Captured, manifest: &ExecutionManifest) -> Result<ToolSpec, Fault> {
+    let advice = "`fumehood check` says more";
+    let name = checked_tool_name(&skill.name).map_err(|error| Fault::of(&error, advice))?;
+    let description = skill.inspection.skill.as_ref().map_or("", |skill| skill.description.as_str());
+    let definition = ToolDefinition {
+        name: name.as_str(),
+        description,
+        input: manifest.input_schema().to_json(),
+        effect: Effect::Other,
+        retries: 0,
+        timeout: manifest.timeout(),
+        tier: Tier::Checked,
+        origin: Origin::Skill { source: skill.source.clone(), skill: skill.name.clone() },
+        approval: None,
+    };
+    ToolSpec::new(definition).map_err(|error| Fault::of(&error, advice))
+}
+
+/// A program that ran has a result, whatever became of it; one that did not has a fault.
+fn answered(
+    ended: Result<Completed, GateError>,
+    skill: &Captured,
+    manifest: &ExecutionManifest,
+    runtime_version: Option<String>,
+) -> Result<CallReport, Fault> {
+    let blank = CheckedFacts {
+        revision: skill.snapshot.revision(),
+        runtime_version,
+        elapsed: std::time::Duration::ZERO,
+        exit: None,
+        killed: None,
+        processes: Processes::Unproven,
+        receipt: None,
+    };
+    let read = |bytes: &[u8]| {
+        let mut capture = Capture::new(manifest.output_bytes_max());
+        let answer = capture.push(bytes).and_then(|()| capture.into_answer(manifest.output_schema()));
+        answer.map_err(|error| error.problems())
+    };
+    match ended {
+        Ok(completed) => {
+            let facts = CheckedFacts {
+                elapsed: completed.elapsed,
+                exit: completed.exit,
+                // The gate lets nothing else complete.
+                processes: Processes::ProvenGone,
+                receipt: Some(completed.receipt),
+                ..blank
+            };
+            let result = CheckedResult::of(facts, read(&completed.output.0));
+            let failure = (!result.is_success())
+                .then(|| Fault::new(Code::Internal, "the gate completed what did not succeed", REPORT));
+            Ok(CallReport { result, failure, errors: completed.errors.0 })
+        }
+        Err(mut error) => {
+            let mut fault = report::fault(&error);
+            let ran = error.ran.take().filter(|ran| ran.exit.is_some() || ran.killed.is_some());
+            let Some(ran) = ran else { return Err(fault) };
+            if fault.code == Code::ToolBadResponse {
+                "the skill has to be mended by its author: its program and execution.json do not agree"
+                    .clone_into(&mut fault.advice);
+            }
+            let said = Problem::new(error.code, error.message.clone());
+            let problems = match (error.code, read(&ran.output.0)) {
+                (Code::ToolBadResponse, Err(problems)) => problems,
+                _ => vec![said],
+            };
+            let facts = CheckedFacts {
+                elapsed: ran.elapsed,
+                exit: ran.exit,
+                killed: ran.killed,
+                processes: ran.processes,
+                receipt: Some(ran.receipt),
+                ..blank
+            };
+            let result = CheckedResult::of(facts, Err(problems));
+            Ok(CallReport { result, failure: Some(fault), errors: ran.errors.0 })
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What of a skill can run, and why not.
+
+use fumehood_core::Code;
+use serde::Serialize;
+
+/// What of the skill can run: the checked tool of its `execution.json`, and its scripts.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExecutionSupport {
+    /// Whether the checked tool can, on a person's word: nothing of the skill, of the settings and of this machine is in the way.
+    pub available: bool,
+    /// Whether the scripts can, on a person's word.
+    pub scripts_available: bool,
+    /// Why not. Those of [`Reason::is_about_scripts`] keep scripts from running too.
+    pub reasons: Vec<Reason>,
+    /// `absent`, `accepted` or `refused`. fumehood's own extension, not part of the standard.
+    pub execution_json: &'static str,
+    /// `absent`, `accepted` or `refused`. fumehood's own extension, not part of the standard.
+    pub fumehood_json: &'static str,
+}
+
+/// A reason with its code.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reason {
+    /// The stable code.
+    pub code: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+impl Reason {
+    /// Whether it keeps scripts from running, and not the checked tool alone.
+    pub fn is_about_scripts(&self) -> bool {
+        [Code::NotLoadable, Code::NoRevision, Code::SafeMode].iter().any(|code| code.as_str() == self.code)
+    }
+}
