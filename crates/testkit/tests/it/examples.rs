@@ -29,7 +29,7 @@ fn every_file_that_an_example_names_is_there() {
         }
         skills += 1;
     }
-    assert_eq!(skills, 6);
+    assert_eq!(skills, 7);
 }
 
 #[test]
