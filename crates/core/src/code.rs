@@ -338,6 +338,7 @@ codes! {
     HiddenText "W_HIDDEN_TEXT" Invalid false "SKILL.md holds characters that a reader cannot see or that turn text round; a model reads them."
     AllowedToolsForm "N_ALLOWED_TOOLS_FORM" Invalid false "allowed-tools is a list or has commas where the standard has one space-separated string."
     AllowedToolsMalformed "W_ALLOWED_TOOLS_MALFORMED" Invalid false "allowed-tools could not be read; it counts as an empty list."
+    BodyTools "N_BODY_TOOLS" Invalid false "The body names tools of its host; fumehood offers none of them, and a host that does must be there."
     HostTools "N_HOST_TOOLS" Invalid false "The skill names tools of its host in allowed-tools; a request, never a grant."
 
     // Manifests and execution.
