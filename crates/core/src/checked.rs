@@ -8,7 +8,10 @@ mod capture;
 mod result;
 
 pub use capture::{Answer, Capture, CaptureError};
-pub use result::{CHECKED_RESULT_BYTES_MAX, CheckedFacts, CheckedResult, PROBLEMS_MAX, Problem, problems_of};
+pub use result::{
+    CHECKED_RESULT_BYTES_MAX, CheckedFacts, CheckedResult, POINTER_BYTES_MAX, PROBLEMS_MAX, Problem,
+    problems_of,
+};
 
 /// Bytes that a checked program may write to standard error. One more fails the run (CHK-107).
 pub const CHECKED_ERRORS_BYTES_MAX: u32 = 16 << 10;

@@ -76,7 +76,7 @@ fn the_bounds_of_json_hold_for_answers() {
     assert_eq!(kind(list(JSON_NODES_MAX).as_bytes()), Err(JsonErrorKind::Nodes));
 }
 
-// CHK-106, CHK-107, CHK-124, CHK-126: exact to the byte, the first error is final, and nothing is kept of what failed.
+// CHK-106, CHK-107, CHK-124, CHK-126, CHK-117: exact to the byte, the first error is final, and nothing is kept of what failed.
 #[test]
 fn the_cap_is_exact_and_the_first_error_is_final() {
     let mut capture = Capture::new(4);
@@ -187,6 +187,32 @@ fn an_error_says_where_and_nothing_of_what() {
     let all =
         format!("{error} {error:?} {problems:?} {:?} {:?}", read(br#"{"n":1}"#, &schema), Capture::new(1));
     assert!(!all.contains("secret"), "{all}");
+}
+
+// CHK-144: a place that a schema makes as long as it likes is left out, and the result stays within its bound.
+#[test]
+fn the_bound_of_a_result_holds_for_long_places() {
+    let fails_at = |name: &str, count: usize| {
+        let inner: Vec<_> = (0..count).map(|n| format!(r#""{n}":{{"type":"null"}}"#)).collect();
+        let object = |inner: &str| format!(r#"{{"type":"object","properties":{{{inner}}}}}"#);
+        let schema = schema(&object(&format!(r#""{name}":{}"#, object(&inner.join(",")))));
+        let inner: Vec<_> = (0..count).map(|n| format!(r#""{n}":1"#)).collect();
+        let answer = format!(r#"{{"{name}":{{{}}}}}"#, inner.join(","));
+        let problems = read(answer.as_bytes(), &schema).unwrap_err().problems();
+        CheckedResult::of(facts(), Err(problems))
+    };
+    // "~" is two bytes in a pointer. One "/" before the name and three bytes behind it.
+    let longest = "~".repeat((POINTER_BYTES_MAX - 3) / 2 - 1);
+    let told = |result: &CheckedResult| {
+        let problems = result.outcome().unwrap_err();
+        problems.iter().filter(|problem| problem.pointer.is_some()).count()
+    };
+    assert_eq!(told(&fails_at(&longest, 1)), 1);
+    assert_eq!(told(&fails_at(&format!("{longest}~"), 1)), 1);
+    assert_eq!(told(&fails_at(&format!("{longest}~~"), 1)), 0);
+    let worst = fails_at(&"~".repeat(60_000), SCHEMA_ISSUES_MAX);
+    assert_eq!((told(&worst), worst.outcome().unwrap_err().len()), (0, SCHEMA_ISSUES_MAX + 1));
+    assert!(worst.to_json().to_bytes().len() < CHECKED_RESULT_BYTES_MAX);
 }
 
 fn facts() -> CheckedFacts {
