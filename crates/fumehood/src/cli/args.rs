@@ -80,6 +80,9 @@ pub(super) enum Command {
     ///
     /// The tool is what `execution.json` declares. Its answer goes to standard output as JSON, if it ends with exit code zero and
     /// fits what the skill declares; what it says beside goes to standard error. Exits with 1 if it fails.
+    ///
+    /// Whether it can be called here, and what is in the way, is in `fumehood show SKILL`. Where this system does not enforce a part
+    /// of the sandbox, the question says FULL TRUST: there the tool does whatever you yourself may do.
     #[command(after_help = CALL_EXAMPLES)]
     Call(CallArgs),
     /// Draft typed parameters for scripts that nobody declared, for `run --param`.

@@ -28,8 +28,22 @@ pub struct Reason {
 }
 
 impl Reason {
+    pub(crate) fn of((code, message): (Code, String)) -> Self {
+        Self { code: code.as_str(), message }
+    }
+
     /// Whether it keeps scripts from running, and not the checked tool alone.
     pub fn is_about_scripts(&self) -> bool {
-        [Code::NotLoadable, Code::NoRevision, Code::SafeMode].iter().any(|code| code.as_str() == self.code)
+        let about_scripts = [
+            Code::NotLoadable,
+            Code::NoRevision,
+            Code::SafeMode,
+            Code::PolicyInvalid,
+            Code::PolicyBlocked,
+            Code::PolicyWorkflow,
+            Code::SandboxUnavailable,
+            Code::ToolSandboxRequired,
+        ];
+        about_scripts.iter().any(|code| code.as_str() == self.code)
     }
 }

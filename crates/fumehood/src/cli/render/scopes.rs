@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fumehood_core::Shown;
 
 use super::when::when;
-use super::{plural, size};
+use super::{plural, size, unavailable};
 use crate::cli::output::{BOLD, DIM, GOOD, RESET, WARNING};
 use crate::host::{PastFiles, ScopePreview};
 use crate::report::{ScopeListReport, ScopeOut, ScopeReport};
@@ -55,15 +55,18 @@ pub(in crate::cli) fn saved(text: &mut String, report: &ScopeReport) {
             "Saved as a draft, which counts for nothing: {id}\nset mode = \"trusted\" in policy.toml and add it again to trust it"
         ),
     };
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn removed(text: &mut String, report: &ScopeReport) {
     let _ = writeln!(text, "No longer trusted: {}", report.scope.id);
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn show(text: &mut String, report: &ScopeReport) {
     let _ = writeln!(text, "{BOLD}{}{RESET}  {}", report.scope.id, status(&report.scope, report.mode));
     scope(text, &report.scope);
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn list(text: &mut String, report: &ScopeListReport) {
@@ -80,6 +83,7 @@ pub(in crate::cli) fn list(text: &mut String, report: &ScopeListReport) {
     }
     let _ =
         writeln!(text, "{DIM}{}, mode {}{RESET}", plural(report.scopes.len(), "trust scope"), report.mode);
+    unavailable(text, &report.unavailable);
 }
 
 fn status(scope: &ScopeOut, mode: &str) -> String {

@@ -7,13 +7,14 @@ use fumehood_core::checked::{Capture, CheckedFacts, CheckedResult, Problem};
 use fumehood_core::inspect::ManifestState;
 use fumehood_core::limits::INVOCATION_BYTES_MAX;
 use fumehood_core::manifest::{ExecutionManifest, InterpreterKey, checked_tool_name};
+use fumehood_core::policy::Mode;
 use fumehood_core::receipt::Processes;
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{Code, Coded as _, RawCall, Shown, ToolSpec};
 use fumehood_gate::{Cancel, Completed, GateError, Offer};
 use fumehood_runners::checked::{Checked, NODE};
 use fumehood_runners::script::ScriptSkill;
-use fumehood_store::{Pins, Settings, read_typed};
+use fumehood_store::{Pins, PolicyFile, Settings, read_typed};
 
 use super::switches::{HostSwitches, execute_bar, safety_bar};
 use super::{Captured, REPORT, RunStep, SHUT, approver, report};
@@ -21,7 +22,7 @@ use crate::fault::Fault;
 use crate::host::person::Asking;
 use crate::host::policy::SurfaceRule;
 use crate::host::{Host, Person};
-use crate::report::CallReport;
+use crate::report::{CallReport, Reason};
 
 /// What somebody wants to call.
 #[derive(Clone, Debug)]
@@ -153,12 +154,18 @@ impl Host {
         };
         let own = |(code, message): (Code, &str)| (code, message.to_owned());
         let mut bars: Vec<_> = safety_bar(&settings).into_iter().map(own).collect();
+        bars.extend(policy_bar(&PolicyFile::read(&home)));
         if has_tool {
             bars.extend(execute_bar(&settings).map(own));
             bars.extend(node_bar(&settings, &Pins::open(&home)));
             bars.extend(self.sandbox_bar(&settings));
         }
         bars
+    }
+
+    /// What keeps programs of skills from running here, whatever skill they are of (CHK-155).
+    pub(in crate::host) fn unavailable(&self) -> Vec<Reason> {
+        self.execution_bars(true).into_iter().map(Reason::of).collect()
     }
 
     fn sandbox_bar(&self, settings: &Settings) -> Option<(Code, String)> {
@@ -177,6 +184,17 @@ impl Host {
                     .then(|| (Code::ToolSandboxRequired, message()))
             }
         }
+    }
+}
+
+/// A mode in which nothing runs, or a file that nobody can read as it was meant.
+fn policy_bar(file: &PolicyFile) -> Option<(Code, String)> {
+    let of_mode = |code: Code, mode: &str| Some((code, format!("the mode of policy.toml is {mode}")));
+    match (file.error(), file.policy.mode()) {
+        (Some(error), _) => Some((Code::PolicyInvalid, error.to_string())),
+        (None, Mode::Blocked) => of_mode(Code::PolicyBlocked, "blocked"),
+        (None, Mode::Workflow) => of_mode(Code::PolicyWorkflow, "workflow, and there are no plans yet"),
+        (None, _) => None,
     }
 }
 
