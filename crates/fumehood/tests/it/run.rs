@@ -1,5 +1,6 @@
 //! `run`, as a person at a terminal and as a program: what is asked, what runs, what it leaves.
 
+mod authority;
 mod calls;
 mod codes;
 mod examples;

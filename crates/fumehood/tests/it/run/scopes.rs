@@ -64,7 +64,7 @@ fn rows(world: &World, kind: &str) -> usize {
     all.windows(kind.len()).filter(|part| *part == kind.as_bytes()).count()
 }
 
-// CHK-033, CHK-035, CHK-036: within the scope nobody is asked, other arguments included, and the receipt says by which scope.
+// CHK-033, CHK-035, CHK-036, CHK-154: within the scope nobody is asked, other arguments included, and the receipt says by which scope.
 #[test]
 fn what_is_trusted_runs_without_a_question() {
     let world = reader("trusted");
@@ -123,7 +123,7 @@ fn what_is_not_trusted_is_asked_about() {
     assert!(runs_unasked(&world, covered, &[]));
 }
 
-// CHK-039, CHK-041: one byte more, and it is asked about again; the question and the list say why.
+// CHK-039, CHK-041, CHK-154: one byte more, and it is asked about again; the question and the list say why.
 #[test]
 fn another_byte_is_another_revision() {
     let world = reader("trusted");
@@ -147,7 +147,7 @@ fn another_byte_is_another_revision() {
     assert_eq!(receipt(&world)["authority"]["scope"], scope["receipt"]);
 }
 
-// CHK-037, CHK-040: a draft counts for nothing until it is saved in mode trusted; what has its receipt keeps it.
+// CHK-037, CHK-040, CHK-154: a draft counts for nothing until it is saved in mode trusted; what has its receipt keeps it.
 #[test]
 fn a_draft_counts_for_nothing() {
     let world = reader("ask");
@@ -166,7 +166,7 @@ fn a_draft_counts_for_nothing() {
     assert_eq!(list(&world)["scopes"].as_array().unwrap().len(), 1);
 }
 
-// CHK-042, CHK-048: removed, it is revoked at once, and no draft is approved by that; added again, it has another receipt.
+// CHK-042, CHK-048, CHK-154: removed, it is revoked at once, and no draft is approved by that; added again, it has another receipt.
 #[test]
 fn removing_revokes_at_once() {
     let world = reader("ask");
@@ -196,7 +196,7 @@ fn removing_revokes_at_once() {
     assert_eq!(list(&world)["scopes"][0]["receipt"], Value::Null);
 }
 
-// CHK-038, CHK-044, CHK-045: only a person at a terminal adds one, and only where the policy takes that from there.
+// CHK-038, CHK-044, CHK-045, CHK-154: only a person at a terminal adds one, and only where the policy takes that from there.
 #[test]
 fn only_a_person_at_a_terminal_trusts() {
     let world = reader("trusted");

@@ -36,7 +36,7 @@ fn only_exit_code_zero_succeeds() {
     world.assert_clean();
 }
 
-// CHK-143, CHK-158: who is left after the program's end is ended, says no more that counts, and keeps nobody waiting.
+// CHK-143, CHK-158, CHK-108: who is left after the program's end is ended, says no more that counts, and keeps nobody waiting.
 #[test]
 fn descendants_do_not_outlive_the_program() {
     let world = World::new();
