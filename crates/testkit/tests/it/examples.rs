@@ -41,7 +41,12 @@ fn the_portable_example_needs_no_host() {
     let text = read("SKILL.md");
     let compatibility = text.lines().find(|line| line.starts_with("compatibility: ")).unwrap();
     assert!(compatibility.contains("Node.js"), "{compatibility}");
-    for said in ["`node scripts/sort.mjs < input.json`", "no packages", "`assets/input.json`", "`references/order.md`"] {
+    for said in [
+        "`node scripts/sort.mjs < input.json`",
+        "no packages",
+        "`assets/input.json`",
+        "`references/order.md`",
+    ] {
         assert!(text.contains(said), "{said}");
     }
     let mut imports = 0;
