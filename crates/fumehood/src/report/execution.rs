@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct ExecutionSupport {
     /// Whether the checked tool can, on a person's word: nothing of the skill, of the settings and of this machine is in the way.
     pub available: bool,
-    /// Whether the scripts can, on a person's word.
+    /// Whether the scripts can, on a person's word. The machine's sandbox is looked at where there is a checked tool only.
     pub scripts_available: bool,
     /// Why not. Those of [`Reason::is_about_scripts`] keep scripts from running too.
     pub reasons: Vec<Reason>,

@@ -43,6 +43,9 @@ const READERS: &[&str] = &[
     "crates/store/src/walk.rs",
 ];
 
+/// The one place where they open files and read bytes, whoever asks for them.
+const READING: &[&str] = &["crates/store/src/dir.rs", "crates/store/src/dir/"];
+
 /// What readers know nothing of: where a run is laid out, who starts it, and who approved it.
 const OF_RUNS: &[&str] = &[
     "stage",
@@ -62,8 +65,8 @@ const OF_RUNS: &[&str] = &[
     "Stage",
 ];
 
-// CHK-003, CHK-060, CHK-151, CHK-152, CHK-153: one launcher, which knows no shell; no text becomes a program, no program is looked up,
-// and what reads skills knows nothing of what runs them.
+// CHK-003, CHK-060, CHK-148, CHK-151, CHK-152, CHK-153: one launcher, which knows no shell; no text becomes a program, no program is looked up,
+// and what reads skills knows nothing of what runs them and has one place where bytes are read.
 #[test]
 fn sources_stay_apart() {
     let root = repository();
@@ -128,6 +131,13 @@ fn check(path: &str, text: &str) -> Vec<String> {
         for named in named.iter().filter(|named| named.segments.len() > 1).filter(is_of_runs) {
             breach(named.line, &named.segments.join("::"), "what reads a skill knows nothing of running it");
         }
+        // Where a path leads is asked without opening what is there.
+        let of_files =
+            |named: &Named| named.is(0, "std") && named.is(1, "fs") && !named.is(2, "canonicalize");
+        let reads = |named: &&Named| named.is(0, "rustix") || of_files(named);
+        for named in named.iter().filter(reads).filter(|_| !lies_in(path, READING)) {
+            breach(named.line, &named.segments.join("::"), "files are read in one place");
+        }
     }
     breaches
 }
@@ -169,6 +179,12 @@ fn a_planted_breach_is_found() {
         ("crates/runners/src/launch.rs", "start(c\"npm\")", "Node.js and nothing beside it"),
         ("crates/fumehood/src/host/run/call.rs", "std::env::vars()", "inherits nothing"),
         ("crates/store/src/capture.rs", "use crate::stage::Staging;", "knows nothing of running it"),
+        (
+            "crates/store/src/capture.rs",
+            "rustix::io::pread(&file, &mut bytes, 0)",
+            "files are read in one place",
+        ),
+        ("crates/store/src/disk.rs", "use std::{path::Path, fs};", "files are read in one place"),
         ("crates/core/src/inspect.rs", "use crate::{path, consent::Ledger};", "knows nothing of running it"),
         ("crates/store/src/dir/stat.rs", "fumehood_gate::Clearance::of()", "knows nothing of running it"),
     ];
@@ -194,6 +210,8 @@ fn what_is_allowed_is_not_found() {
         ("crates/runners/src/checked/run.rs", "let flag = \"--no-addons\"; let why = \"the shell is sh\";"),
         ("crates/store/src/capture.rs", "let stage = 1; // crate::stage::Staging"),
         ("crates/store/src/stage.rs", "use crate::stage::Staging;"),
+        ("crates/store/src/dir/stat.rs", "use rustix::fs::statx;"),
+        ("crates/store/src/walk.rs", "std::fs::canonicalize(path)"),
     ] {
         assert_eq!(check(path, text), Vec::<String>::new(), "{path}: {text}");
     }

@@ -203,12 +203,10 @@ fn each_demand_is_by_itself() {
 // CHK-049: a policy that changes stops the next call, and not the one that runs.
 #[test]
 fn what_runs_already_goes_on() {
-    let program = format!(
-        "import {{ existsSync, readFileSync }} from 'node:fs';\nconst place = process.env.PLACE;\n\
-         while (!existsSync(place + '/go')) {{ readFileSync(place + '/look'); await new Promise(r => setTimeout(r, 10)); }}\n\
-         console.log('{{}}');"
-    );
-    let world = flagged(&program);
+    let program = "import { existsSync, readFileSync } from 'node:fs';\nconst place = process.env.PLACE;\n\
+                   while (!existsSync(place + '/go')) { readFileSync(place + '/look'); await new Promise(r => setTimeout(r, 10)); }\n\
+                   console.log('{}');";
+    let world = flagged(program);
     world.write("papers/look", "");
     let papers = world.text("papers");
     configure(&world, &format!("[environment]\nPLACE = \"{papers}\"\n"));
