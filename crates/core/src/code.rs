@@ -361,6 +361,7 @@ codes! {
     ArtifactRange "E_ARTIFACT_RANGE" Invalid false "A line, an offset or a bound is none that a reader takes."
     ArtifactPattern "E_ARTIFACT_PATTERN" Invalid false "The pattern is no regular expression, is too large, or spans lines."
     ArtifactDamaged "E_ARTIFACT_DAMAGED" Unavailable false "An artifact on the disk is not what was put there."
+    NothingApproved "E_NOTHING_APPROVED" Missing false "No revision of the skill is on record as approved."
     ReceiptNotFound "E_RECEIPT_NOT_FOUND" Missing false "No receipt of that id is on record."
     JournalDamaged "E_JOURNAL_DAMAGED" Unavailable false "The journal cannot be read; move it aside to keep it, and a new one is begun."
     JournalForeign "E_JOURNAL_FOREIGN" Unavailable false "The file at the journal's place is not fumehood's, or another version's."

@@ -24,6 +24,7 @@ pub mod inspect;
 pub mod interpreter;
 pub mod json;
 pub mod limits;
+pub mod line_diff;
 pub mod manifest;
 pub mod name;
 pub mod path;

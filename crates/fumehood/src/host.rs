@@ -6,6 +6,7 @@ mod check;
 mod diff;
 mod doctor;
 mod interpreters;
+mod past;
 mod person;
 mod policy;
 mod policy_file;

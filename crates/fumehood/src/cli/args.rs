@@ -68,7 +68,7 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Print a file of a skill.
     Cat(CatArgs),
-    /// Show what differs between two skills, hidden characters made visible.
+    /// Show what differs between two skills, or since one was approved, hidden characters made visible.
     Diff(DiffArgs),
     /// Run a script of a skill in the sandbox. Asks at the terminal.
     ///
@@ -175,10 +175,10 @@ pub(super) struct CatArgs {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DiffArgs {
-    /// The skill before: a name or a path.
+    /// The skill before: a name or a path. Alone, it is the one after, and before is what was approved of it last.
     pub(super) skill: String,
     /// The skill after: a name or a path.
-    pub(super) other: String,
+    pub(super) other: Option<String>,
     #[command(flatten)]
     pub(super) from: From,
 }

@@ -31,8 +31,6 @@ pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
 use workshop::Bench;
 
-pub(super) use workshop::{Past, digests, past};
-
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {

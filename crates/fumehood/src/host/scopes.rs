@@ -8,10 +8,12 @@ use std::time::SystemTime;
 use fumehood_core::policy::Mode;
 use fumehood_core::trust_scope::ScopeDraft;
 use fumehood_core::{Code, Coded as _, Json, Revision, Scopes, Shown, TrustScope};
-use fumehood_store::{Catalog, Flush, Home, Journal, PolicyFile, TrustScopes, TrustScopesError};
+use fumehood_store::{
+    ApprovedText, Catalog, Flush, Home, Journal, PolicyFile, TrustScopes, TrustScopesError,
+};
 
 use super::Host;
-use super::run::{Past, digests};
+use super::past::{Past, SkillId, digests, remember};
 use crate::fault::Fault;
 use crate::report::{SCHEMA_VERSION, ScopeListReport, ScopeOut, ScopeReport};
 
@@ -41,6 +43,9 @@ impl Host {
         let mode = PolicyFile::read(&home).policy.mode();
         let files = digests(&skill.snapshot).into_iter().map(|(path, sha256)| (path, Json::String(sha256)));
         record(&home, ROW_SAVED, &preview.draft, mode, Some(Json::Object(files.collect())))?;
+        if let Ok(Some(journal)) = Journal::open_if_any(&home) {
+            remember(&journal, &ApprovedText::of(&home), &SkillId::of(&skill), &skill.snapshot);
+        }
         let draft = preview.draft.clone();
         let scopes = TrustScopes::open(&home).map_err(|error| fault(&error))?;
         let saved = scopes.save(mode, SystemTime::now(), |mut drafts| {

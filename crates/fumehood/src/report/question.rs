@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::LineChange;
+
 /// A request for approval of one call.
 ///
 /// Everything a skill's author or a caller wrote in it is as they wrote it: whoever shows it makes it visible first.
@@ -97,7 +99,24 @@ pub enum History {
         changed: usize,
         /// Files that are gone.
         removed: usize,
+        /// All of these, by their paths.
+        files: Vec<FileSince>,
     },
+}
+
+/// How a file of a skill differs from the one of the revision that was approved last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileSince {
+    /// Its path in the skill.
+    pub path: String,
+    /// `added`, `changed` or `removed`.
+    pub change: &'static str,
+    /// The lines that differ, and those around them: at most 200 for all files together. None for a file that is gone.
+    pub lines: Vec<LineChange>,
+    /// Lines beyond those.
+    pub lines_left_out: usize,
+    /// Why no lines are shown, if they should be.
+    pub not_shown: Option<&'static str>,
 }
 
 /// The interpreter of a script.

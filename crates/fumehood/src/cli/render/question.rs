@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use fumehood_core::Shown;
 
+use super::diff::since;
 use super::when::when;
 use super::{plural, quoted};
 use crate::cli::output::{BOLD, RESET, WARNING};
@@ -21,12 +22,24 @@ pub(in crate::cli) fn question(question: &Question) -> String {
     let out = &mut text;
     let (file, skill) = (quoted(&question.file), quoted(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
+    changes(out, &question.skill.history);
     asked(out, question);
     confined(out, question);
     runs(out, question);
     touches(out, question);
     bounds(out, &question.axes);
     text
+}
+
+/// What changed since a person said yes, first: it may be long, and what the call may touch is decided below it.
+fn changes(out: &mut String, history: &History) {
+    let History::Changed { revision, files, .. } = history else { return };
+    let differ = if files.len() == 1 { "differs" } else { "differ" };
+    let _ =
+        writeln!(out, "  {} {differ} from the revision that was approved last,", plural(files.len(), "file"));
+    let _ = writeln!(out, "  {revision}:");
+    since(out, files);
+    let _ = writeln!(out);
 }
 
 /// What holds beyond the lists above, or that nothing does (CHK-137, CHK-138).

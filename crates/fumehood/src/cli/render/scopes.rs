@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use fumehood_core::Shown;
 
+use super::diff::since;
 use super::when::when;
 use super::{plural, size, unavailable};
 use crate::cli::output::{BOLD, DIM, GOOD, RESET, WARNING};
@@ -131,16 +132,9 @@ fn past(text: &mut String, past: &PastFiles, revision: &str) {
         line(text, "approved", "this revision was approved before");
         return;
     }
-    line(text, "approved", &format!("{old}; since then"));
-    let all = [("added", &past.added), ("changed", &past.changed), ("removed", &past.removed)];
-    for (what, files) in all {
-        for file in files.iter().take(FILES_SHOWN) {
-            let _ = writeln!(text, "  {:<COLUMN$}  {WARNING}{what}{RESET} {}", "", shown(file));
-        }
-        if files.len() > FILES_SHOWN {
-            let _ = writeln!(text, "  {:<COLUMN$}  {what} {} more", "", files.len() - FILES_SHOWN);
-        }
-    }
+    let files = plural(past.files.len(), "file");
+    line(text, "approved", &format!("{old}; since then {files} changed:"));
+    since(text, &past.files);
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
@@ -152,5 +146,4 @@ fn shown(text: &str) -> Shown<'_> {
 }
 
 const COLUMN: usize = 12;
-const FILES_SHOWN: usize = 50;
 const TEXT_CHARS_MAX: usize = 8192;

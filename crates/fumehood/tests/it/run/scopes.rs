@@ -31,6 +31,13 @@ fn told(world: &World, words: &[&str], keys: &str) -> (String, Answer) {
     world.call().at_terminal(arguments, TRUST, keys)
 }
 
+/// What is shown without the colours, which are ours.
+fn plain(shown: &str) -> String {
+    ["1", "0", "2", "1;33", "31", "32", "1;31", "1;32"]
+        .iter()
+        .fold(shown.to_owned(), |text, style| text.replace(&format!("\u{1b}[{style}m"), ""))
+}
+
 fn add(world: &World) -> (String, Value) {
     let (shown, answer) = told(world, &["add", "skills/tool", "go", "--path", "file=papers"], "y\n");
     assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
@@ -140,11 +147,97 @@ fn another_byte_is_another_revision() {
     world.write("skills/tool/go.sh", "echo ran  \n");
     world.write("skills/tool/new\u{202e}.txt", "new");
     let (shown, scope) = add(&world);
-    assert!(shown.contains("changed\u{1b}[0m go.sh"), "{shown}");
+    assert!(shown.contains("changed\u{1b}[0m  go.sh"), "{shown}");
     assert!(shown.contains("new\\u{202e}.txt") && !shown.contains('\u{202e}'), "{shown}");
     assert_eq!(list(&world)["scopes"].as_array().unwrap().len(), 2);
     assert!(runs_unasked(&world, "text=x", &[]));
     assert_eq!(receipt(&world)["authority"]["scope"], scope["receipt"]);
+}
+
+// CHK-039: whoever is asked to trust another revision sees which lines are new, and nothing in them acts on the terminal.
+#[test]
+fn the_lines_that_changed_since_are_shown() {
+    let world = reader("trusted");
+    assert_eq!(world.fault(["diff", "skills/tool"], 2)["code"], "E_NOTHING_APPROVED");
+    add(&world);
+    assert_eq!(world.json(["diff", "skills/tool"])["identical"], true);
+    world.write("skills/tool/go.sh", "echo ran\necho \u{202e}evil\u{1b}[2J\rx\n");
+    world.write("skills/tool/data.bin", b"\0".as_slice());
+    world.write("skills/tool/new.txt", "first\nlast");
+    std::fs::remove_file(world.path("skills/tool/other.sh")).unwrap();
+    let asks: [&dyn Fn() -> String; 2] = [&|| told(&world, &["add", "skills/tool", "go"], "n\n").0, &|| {
+        let arguments = ["run", "skills/tool", "go", "--param", "text=x"];
+        world.call().at_terminal(arguments, super::ASKED, "n\n").0
+    }];
+    for ask in asks {
+        let shown = plain(&ask());
+        for part in [
+            "    1     1   echo ran",
+            "          2 + echo \\u{202e}evil\\u{1b}[2J\\rx",
+            "added    data.bin  not shown by lines: no text, or larger than 1 MiB",
+            "added    new.txt",
+            "          1 + first",
+            "          2 + last",
+            "changed  go.sh",
+            "removed  other.sh",
+            "4 files",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        for hostile in ["\u{202e}", "\u{1b}[2J", "\rx"] {
+            assert!(!shown.contains(hostile), "{hostile:?}: {shown:?}");
+        }
+    }
+    let diff = assert_valid("diff", &world.run(["--format", "json", "diff", "skills/tool"]).stdout);
+    assert_eq!((&diff["before"]["path"], &diff["identical"]), (&json!(""), &json!(false)));
+    let lines = diff["changed"][0]["lines"].as_array().unwrap();
+    assert_eq!(lines.last().unwrap()["text"], "echo \u{202e}evil\u{1b}[2J\rx");
+    assert_eq!((&diff["removed"][0]["path"], &diff["removed"][0]["size"]), (&json!("other.sh"), &json!(10)));
+    let page = world.run(["diff", "skills/tool"]).text();
+    assert!(page.contains("as it was approved last") && page.contains("\\u{202e}evil"), "{page}");
+}
+
+// A question is not longer than a person reads; what is left out is said, and where it is.
+#[test]
+fn what_is_too_long_for_a_question_is_left_to_diff() {
+    let world = reader("trusted");
+    add(&world);
+    let lines = |count: usize| (0..count).map(|n| format!("echo {n}\n")).collect::<Vec<_>>().concat();
+    for (count, left_out) in [(199, None), (200, Some("… and 1 line")), (300, Some("… and 101 lines"))] {
+        world.write("skills/tool/go.sh", lines(count));
+        let shown = plain(&told(&world, &["add", "skills/tool", "go"], "n\n").0);
+        // One line was removed.
+        assert_eq!(shown.contains(&format!("+ echo {}", count - 1)), left_out.is_none(), "{shown}");
+        assert_eq!(shown.contains("`fumehood diff` with this skill alone"), left_out.is_some(), "{shown}");
+        assert!(left_out.is_none_or(|said| shown.contains(said)), "{shown}");
+        assert!(world.run(["diff", "skills/tool"]).text().contains(&format!("+ echo {}", count - 1)));
+    }
+}
+
+// CHK-021: what is kept lets nothing run, and without it, or with other bytes in it, the question says less and nothing false.
+#[test]
+fn what_was_kept_is_believed_only_as_it_was() {
+    let world = reader("trusted");
+    add(&world);
+    world.write("skills/tool/go.sh", "echo other\n");
+    let shown = || plain(&told(&world, &["add", "skills/tool", "go"], "n\n").0);
+    assert!(shown().contains("- echo ran"));
+    let kept = world.path(crate::recorded::STATE).join("approved");
+    for entry in std::fs::read_dir(&kept).unwrap() {
+        let path = entry.unwrap().path();
+        if std::fs::read(&path).unwrap() == b"echo ran\n" {
+            std::fs::write(&path, "echo other").unwrap();
+        }
+    }
+    let said = shown();
+    assert!(said.contains("go.sh  not shown by lines: what it was is not kept"), "{said}");
+    std::fs::remove_dir_all(&kept).unwrap();
+    assert_eq!(shown(), said);
+    assert!(!runs_unasked(&world, "text=x", &[]));
+    let (_, answer) = yes(&world, GO.iter().chain(&["text=x"]).copied());
+    assert_eq!(answer.code, Some(0), "{}", answer.errors());
+    world.write("skills/tool/go.sh", "echo third\n");
+    assert!(shown().contains("- echo other"));
 }
 
 // CHK-037, CHK-040, CHK-154: a draft counts for nothing until it is saved in mode trusted; what has its receipt keeps it.
