@@ -7,13 +7,21 @@ use fumehood_core::policy::{
 };
 use fumehood_core::receipt::Authority;
 use fumehood_core::tool::{Origin, Tier};
-use fumehood_core::{AgentLabel, Call, Code, HostPath, Policy, Scopes, ToolSpec};
+use fumehood_core::{AgentLabel, Call, Code, Frame, HostPath, Policy, Scopes, Sha256, ToolSpec};
 use fumehood_gate::Plan;
 use fumehood_gate::ports::{Answer, Facts, Outage, PolicySource, Ruling};
-use fumehood_store::{Home, PolicyFile, TrustScopes};
+use fumehood_store::{Home, PolicyFile, Settings, Surroundings, TrustScopes};
 
-/// `policy.toml` and the trust scopes, as they are at the moment of asking (CHK-048).
-pub(super) struct HostPolicy(pub(super) Home);
+use super::run::safety_bar;
+
+/// `policy.toml` and the trust scopes, as they are at the moment of asking (CHK-048), and whether `fumehood.toml` still says
+/// what it said when the call was worked out.
+pub(super) struct HostPolicy {
+    pub(super) home: Home,
+    pub(super) surroundings: Surroundings,
+    /// What `fumehood.toml` said.
+    pub(super) settings: Settings,
+}
 
 /// Where a yes would come from, and whether the policy takes one from there.
 pub(super) struct SurfaceRule {
@@ -25,14 +33,34 @@ pub(super) struct SurfaceRule {
 
 impl PolicySource for HostPolicy {
     fn ruling(&self, facts: &Facts<'_>) -> Result<Ruling, Outage> {
-        let file = PolicyFile::read(&self.0);
-        let scopes = scopes(&self.0, &file.policy);
+        let file = PolicyFile::read(&self.home);
+        let scopes = scopes(&self.home, &file.policy);
+        let settings = Settings::read(&self.home, &self.surroundings).ok();
         let Facts { agent, tool, call, plan, .. } = *facts;
         Ok(measured(agent, tool, call, plan, |facts| {
             let decision = file.policy.decide(facts, &scopes);
             let why = reason(&file, &decision.why, facts, &scopes);
-            Ruling { policy: decision.policy, answer: answer(&decision, why) }
+            let answer = match settings.as_ref().and_then(safety_bar) {
+                Some((code, why)) if decision.outcome != Outcome::Deny => {
+                    Answer::Deny { code, why: why.to_owned() }
+                }
+                _ => answer(&decision, why),
+            };
+            Ruling { policy: self.under(settings.as_ref(), decision.policy), answer }
         }))
+    }
+}
+
+impl HostPolicy {
+    /// The digest of the policy. Under other settings it is that of another one: what was shown or allowed was another call,
+    /// whose overlay, envelope or interpreter the deployer has taken back meanwhile.
+    fn under(&self, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
+        if settings == Some(&self.settings) {
+            return policy;
+        }
+        let mut frame = Frame::new("policy-under-other-settings", 1);
+        frame.part(policy.to_string().as_bytes());
+        frame.sha256()
     }
 }
 

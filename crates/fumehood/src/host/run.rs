@@ -19,7 +19,7 @@ use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{AgentLabel, Code, Json, RawCall, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{AnyFolder, CaptureError, Home, Settings, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
 
 use super::person::Asking;
 use super::policy::{HostPolicy, SurfaceRule};
@@ -31,6 +31,7 @@ pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
 use workshop::Bench;
 
+pub(super) use switches::safety_bar;
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
@@ -133,7 +134,7 @@ impl Host {
         switches::refuse_safe_mode(&settings)?;
         let chosen = skill.choose(request, &settings)?;
         let (person, surface) = approver::of(request.approve.as_deref(), skill, &settings, person)?;
-        let is_flag_configured = settings.approve_by_revision_flag;
+        let (is_flag_configured, now) = (settings.approve_by_revision_flag, settings.clone());
         let Prepared { spec, raw, bench, script, source, base } =
             self.prepare(skill, request, settings, chosen)?;
         let record = bench.history(skill);
@@ -152,7 +153,8 @@ impl Host {
                 decider: OnceLock::new(),
             })
         });
-        let gate = self.gate(home, &bench, asking.as_ref(), tell)?;
+        let policy = HostPolicy { home, surroundings: self.surroundings.clone(), settings: now };
+        let gate = self.gate(policy, &bench, asking.as_ref(), tell)?;
         let revision = skill.snapshot.revision();
         let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
         gate.offer(vec![offer]).map_err(|error| Fault::of(&error, "choose another name for the script"))?;
@@ -198,7 +200,7 @@ impl Host {
 
     fn gate(
         &self,
-        home: Home,
+        policy: HostPolicy,
         bench: &Bench,
         asking: Option<&Arc<Asking>>,
         mut tell: impl FnMut(RunStep) + Send + 'static,
@@ -213,7 +215,7 @@ impl Host {
             agent()?,
             Arc::new(SystemClock),
             Arc::new(SystemEntropy),
-            Arc::new(HostPolicy(home)),
+            Arc::new(policy),
             bench.journal(),
             bench.results(),
         );

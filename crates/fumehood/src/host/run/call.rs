@@ -20,7 +20,7 @@ use super::switches::{HostSwitches, execute_bar, safety_bar};
 use super::{Captured, REPORT, RunStep, SHUT, approver, report};
 use crate::fault::Fault;
 use crate::host::person::Asking;
-use crate::host::policy::SurfaceRule;
+use crate::host::policy::{HostPolicy, SurfaceRule};
 use crate::host::{Host, Person};
 use crate::report::{CallReport, Reason};
 
@@ -89,6 +89,11 @@ impl Host {
         };
         // Who may not say yes there is not asked.
         let is_open = rule.is_open();
+        let policy = HostPolicy {
+            home: home.clone(),
+            surroundings: self.surroundings.clone(),
+            settings: settings.clone(),
+        };
         let bench = self.bench(&home, settings, &skill)?;
         let asking = person.filter(|_| is_open).map(|person| {
             Arc::new(Asking {
@@ -102,7 +107,7 @@ impl Host {
                 decider: OnceLock::new(),
             })
         });
-        let gate = self.gate(home.clone(), &bench, asking.as_ref(), tell)?;
+        let gate = self.gate(policy, &bench, asking.as_ref(), tell)?;
         let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
         let switches = HostSwitches { home, surroundings: self.surroundings.clone() };
         let checked = Checked::new(Arc::clone(&bench.workshop), of, manifest.clone(), Arc::new(switches));

@@ -383,3 +383,34 @@ fn reading_runs_nothing() {
     assert_eq!(files(&world.path("skills")), before);
     assert_eq!(world.fault(["call", "skills/tool", "--input", "{}"], 3)["code"], "E_SKILL_SCRIPT_DENIED");
 }
+
+// a yes from a terminal that the policy takes none from is none, so nobody is asked there.
+#[test]
+fn a_call_is_not_asked_about_where_the_policy_shuts_the_terminal() {
+    let world = flagged("console.log('{}');");
+    let words = ["--format", "json", "call", "skills/tool", "--input", "{}"];
+    for shut in ["[]", "[\"revision\"]"] {
+        super::policy::policy(&world, &format!("[surfaces]\nterminal = {shut}\n"));
+        let (shown, answer) = world.call().sit_down(words, Streams::Pipes).leave();
+        let fault: Value = serde_json::from_slice(&answer.stderr).unwrap();
+        assert_eq!((answer.code, &fault["code"]), (Some(3), &json!("E_SKILL_SCRIPT_DENIED")), "{shown}");
+        assert!(text(&fault["advice"]).contains("[surfaces]"), "{fault}");
+        assert!(!shown.contains("[y/N]"), "{shown}");
+        assert!(world.json(["runs"])["runs"].as_array().unwrap().is_empty());
+    }
+    // It is shut while the question is open.
+    super::policy::policy(&world, "");
+    let mut session = world.call().sit_down(words, Streams::Pipes);
+    session.see(ASKED);
+    super::policy::policy(&world, "[surfaces]\nterminal = []\n");
+    session.keys("y\n");
+    let (_, answer) = session.leave();
+    assert_eq!(serde_json::from_slice::<Value>(&answer.stderr).unwrap()["code"], "E_CONSENT_STALE");
+    assert!(answer.text().is_empty() && world.json(["runs"])["runs"].as_array().unwrap().is_empty());
+    // Another surface that is open is none of the terminal's, and the other way round.
+    assert_eq!(called(&world, &["--input", "{}"]).0, Some(0));
+    super::policy::policy(&world, "[surfaces]\nflag = []\n");
+    assert_eq!(world.fault(approved(&world, &["--input", "{}"]), 3)["code"], "E_SKILL_SCRIPT_DENIED");
+    let (_, answer) = yes(&world, ["call", "skills/tool", "--input", "{}"]);
+    assert_eq!((answer.code, answer.text().as_str()), (Some(0), "{}\n"), "{}", answer.errors());
+}

@@ -399,3 +399,50 @@ fn a_repinned_interpreter_revokes_what_was_trusted() {
     assert!(list(&world)["scopes"].as_array().unwrap().is_empty());
     assert!(!runs_unasked(&world, "text=x", &[]));
 }
+
+// CHK-037, CHK-039, CHK-042: each command is a process of its own. What is the same keeps its receipt, whatever else is saved
+// meanwhile; what differs in any part is another scope with another one.
+#[test]
+fn a_receipt_outlives_processes_and_is_for_one_scope_exactly() {
+    let world = reader("trusted");
+    for file in ["ws/a.txt", "ws2/a.txt"] {
+        world.write(file, "text");
+    }
+    let base = ["add", "skills/tool", "go", "--path", "file=ws", "--workspace", "ws", "--timeout", "50"];
+    let receipt = |words: &[&str]| {
+        let (shown, answer) = told(&world, words, "y\n");
+        assert_eq!(answer.code, Some(0), "{words:?}: {shown}{}", answer.errors());
+        text(&answer.json()["scope"]["receipt"]).to_owned()
+    };
+    let first = receipt(&base);
+    let mut seen = std::collections::BTreeSet::from([first.clone()]);
+    let with = |at: usize, value: &'static str| {
+        let mut words = base;
+        words[at] = value;
+        words
+    };
+    for words in [with(4, "file=ws2"), with(6, "ws2"), with(6, "ws:rw"), with(8, "49"), with(8, "1")] {
+        assert!(seen.insert(receipt(&words)), "{words:?}");
+        assert_eq!(receipt(&base), first, "after {words:?}");
+    }
+    assert!(seen.insert(receipt(&base[..5])), "without a workspace");
+    let configured = |settings: &str| super::configure(&world, settings);
+    configured(
+        "[envelope]\nread_roots = [\"/\"]\nwrite_roots = [\"/\"]\ninterpreter_read_paths = []\noutput_bytes_max = 4096\n",
+    );
+    assert!(seen.insert(receipt(&base)), "another ceiling for output");
+    configured("");
+    assert_eq!(receipt(&base), first);
+    world.write("skills/tool/other.sh", "#!/bin/sh\n\n");
+    assert!(seen.insert(receipt(&base)), "another revision");
+    world.write("skills/tool/other.sh", "#!/bin/sh\n");
+    assert_eq!(receipt(&base), first);
+    // A run between two savings renews nothing either, and says by which receipt it ran.
+    assert!(runs_unasked(&world, "file=a.txt", &["--workspace", "ws", "--timeout", "50"]));
+    assert_eq!(self::receipt(&world)["authority"]["scope"], first.as_str());
+    assert_eq!(receipt(&base), first);
+    let id = text(&world.json(["trust", "show", &first])["scope"]["id"]).to_owned();
+    remove(&world, &id);
+    assert!(!runs_unasked(&world, "file=a.txt", &["--workspace", "ws", "--timeout", "50"]));
+    assert!(seen.insert(receipt(&base)), "taken back and added again");
+}
