@@ -1,7 +1,7 @@
 //! Checked runs: what a program may answer, and what is told of it.
 //!
 //! A program of `execution.json` gets one JSON value and writes one. Its streams are taken piece by piece by a [`Capture`],
-//! which has a fixed capacity and keeps its first error; [`Capture::into_answer`] makes an [`Answer`] of the whole. Only a
+//! which has a fixed capacity and keeps its first error; [`Capture::answer`] makes an [`Answer`] of the whole. Only a
 //! [`CheckedResult`] says that a run succeeded, and it takes more than an answer to make it say so.
 
 mod capture;

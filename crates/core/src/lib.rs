@@ -37,6 +37,7 @@ pub mod skill;
 pub mod time;
 pub mod tool;
 pub mod trust_scope;
+pub mod wiped;
 pub mod yaml;
 
 pub use allowed_tools::AllowedTools;
@@ -62,3 +63,4 @@ pub use shown::Shown;
 pub use time::{Now, WallTime};
 pub use tool::{Registry, ToolSpec};
 pub use trust_scope::{Scopes, TrustScope};
+pub use wiped::Wiped;

@@ -147,6 +147,9 @@ fn against(facts: &CheckedFacts) -> Option<Problem> {
         (_, Some(Killed::Cancelled), _) => {
             (Code::Cancelled, "the call was cancelled, and the program was killed")
         }
+        (_, Some(Killed::Content), _) => {
+            (Code::ToolBadResponse, "what the program wrote is no answer, and it was killed")
+        }
         (Processes::ProvenGone, None, Some(Exit::Code(0))) => return None,
         _ => (Code::ScriptFailed, "the program did not end with exit code zero"),
     };

@@ -32,6 +32,7 @@ use chosen::Chosen;
 use workshop::Bench;
 
 pub(super) use switches::safety_bar;
+
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {

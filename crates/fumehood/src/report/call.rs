@@ -1,7 +1,7 @@
 //! What a checked tool gave.
 
-use fumehood_core::Json;
 use fumehood_core::checked::CheckedResult;
+use fumehood_core::{Json, Wiped};
 use serde::{Serialize, Serializer};
 
 use crate::fault::Fault;
@@ -13,8 +13,8 @@ pub struct CallReport {
     pub result: CheckedResult,
     /// Why it failed, if it did.
     pub failure: Option<Fault>,
-    /// What the program wrote to standard error: at most 16 KiB.
-    pub errors: Vec<u8>,
+    /// What the program wrote to standard error: at most 16 KiB. Overwritten when this is dropped.
+    pub errors: Wiped,
 }
 
 impl CallReport {

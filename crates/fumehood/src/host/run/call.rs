@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use fumehood_core::checked::{Capture, CheckedFacts, CheckedResult, Problem};
+use fumehood_core::checked::{Answer, CheckedFacts, CheckedResult, Problem};
 use fumehood_core::inspect::ManifestState;
 use fumehood_core::limits::INVOCATION_BYTES_MAX;
 use fumehood_core::manifest::{ExecutionManifest, InterpreterKey, checked_tool_name};
@@ -266,8 +266,7 @@ fn answered(
         receipt: None,
     };
     let read = |bytes: &[u8]| {
-        let mut capture = Capture::new(manifest.output_bytes_max());
-        let answer = capture.push(bytes).and_then(|()| capture.into_answer(manifest.output_schema()));
+        let answer = Answer::read(bytes, manifest.output_bytes_max(), manifest.output_schema());
         answer.map_err(|error| error.problems())
     };
     match ended {
@@ -294,8 +293,10 @@ fn answered(
                     .clone_into(&mut fault.advice);
             }
             let said = Problem::new(error.code, error.message.clone());
-            let problems = match (error.code, read(&ran.output.0)) {
-                (Code::ToolBadResponse, Err(problems)) => problems,
+            // What is wrong with an answer as a whole has places in it; what broke off has not, and came first.
+            let is_whole = ran.killed.is_none() && std::str::from_utf8(&ran.errors.0).is_ok();
+            let problems = match read(&ran.output.0) {
+                Err(problems) if error.code == Code::ToolBadResponse && is_whole => problems,
                 _ => vec![said],
             };
             let facts = CheckedFacts {
