@@ -24,7 +24,7 @@ impl Consents {
         Self { ledger: Mutex::new(Ledger::new(run)), changed: Condvar::new() }
     }
 
-    /// As [`Ledger::propose`], replacing nothing.
+    /// As [`Ledger::propose`].
     ///
     /// # Errors
     /// As there.
@@ -34,8 +34,9 @@ impl Consents {
         shown: WallTime,
         id: ProposalId,
         binding: Binding,
+        replaces: &[ProposalId],
     ) -> Result<(), ConsentError> {
-        self.lock().propose(now, shown, id, binding, &[])
+        self.lock().propose(now, shown, id, binding, replaces)
     }
 
     /// As [`Ledger::decide`], and wakes who waits for it.
@@ -127,7 +128,7 @@ mod tests {
     fn asked() -> (Arc<Consents>, ProposalId) {
         let consents = Arc::new(Consents::new(RunId::from_random([1; 16])));
         let id = ProposalId::from_random([2; 16]);
-        consents.propose(now(), WallTime::from_unix_ms(0), id, binding()).unwrap();
+        consents.propose(now(), WallTime::from_unix_ms(0), id, binding(), &[]).unwrap();
         (consents, id)
     }
 

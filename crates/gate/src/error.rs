@@ -9,7 +9,7 @@ use fumehood_core::event::Denial;
 use fumehood_core::receipt::{Exit, Killed, Processes};
 use fumehood_core::schema::Issues;
 use fumehood_core::tool::Failure;
-use fumehood_core::{ArtifactId, CallId, ReceiptId, Wiped};
+use fumehood_core::{ArtifactId, CallId, ProposalId, ReceiptId, Wiped};
 
 use crate::runner::RunError;
 
@@ -31,6 +31,9 @@ pub struct GateError {
     pub issues: Option<Issues>,
     /// Why nobody said yes, if nobody did.
     pub denial: Option<Denial>,
+    /// The request that is still open, if the call did not wait for its answer: see
+    /// [`Gate::call_without_waiting`](crate::Gate::call_without_waiting).
+    pub pending: Option<ProposalId>,
     /// What is on record of it, if anything was about to run.
     pub ran: Option<Box<Ran>>,
 }
@@ -69,7 +72,8 @@ pub struct Excerpt(pub Wiped);
 
 impl GateError {
     pub(crate) fn new(failure: Failure, code: Code, message: impl Into<String>) -> Self {
-        Self { failure, code, message: message.into(), call: None, issues: None, denial: None, ran: None }
+        let message = message.into();
+        Self { failure, code, message, call: None, issues: None, denial: None, pending: None, ran: None }
     }
 
     pub(crate) fn of_call(error: &CallError) -> Self {

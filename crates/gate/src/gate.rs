@@ -2,6 +2,7 @@
 
 mod course;
 mod denial;
+mod parking;
 mod perform;
 mod planning;
 
@@ -26,7 +27,8 @@ use crate::guard::{Guarded, Watch, panicked};
 use crate::listen::Listeners;
 use crate::offer::Offer;
 use crate::ports::{Clock, Entropy, Journal, Kept, Outage, PolicySource, Results};
-use course::Course;
+use course::{Course, Patience};
+use parking::Parking;
 
 /// The one door of one run: every call of every tool goes through [`Gate::call`], and nothing else runs anything.
 ///
@@ -36,6 +38,7 @@ pub struct Gate {
     run: RunId,
     tools: RwLock<Tools>,
     consents: Arc<Consents>,
+    parking: Parking,
     alive: Arc<()>,
     approver: Option<Arc<dyn Approver>>,
     listeners: Arc<Listeners>,
@@ -135,10 +138,26 @@ impl Gate {
     /// # Errors
     /// [`GateError`]. A denial (403), a gate that cannot decide (503) and a run that failed (502, 504) never share a code.
     pub fn call(&self, raw: &RawCall, cancel: &Cancel) -> Result<Completed, GateError> {
+        self.pass(raw, cancel, Patience::Waits)
+    }
+
+    /// As [`Gate::call`], for a caller that cannot wait for a person: where one has to be asked, the call ends with
+    /// `E_CONSENT_PENDING` and [`GateError::pending`], and its request stays open. The same call made again, in this run and
+    /// while the request lives, finds it: pending, it ends the same way and nobody is asked twice; approved, it uses the
+    /// approval up and runs; denied, it is denied until the request would have expired, so that nobody is asked again for
+    /// what they just refused. *The same* is the binding: whatever else would run is another call.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn call_without_waiting(&self, raw: &RawCall, cancel: &Cancel) -> Result<Completed, GateError> {
+        self.pass(raw, cancel, Patience::Leaves)
+    }
+
+    fn pass(&self, raw: &RawCall, cancel: &Cancel, patience: Patience) -> Result<Completed, GateError> {
         let offer = self.offered(&raw.tool)?;
         let call = Call::of_tool(offer.spec(), &raw.arguments);
         let call = call.map_err(|error| GateError::of_call(&error))?;
-        let course = self.set_out(offer, call, cancel)?;
+        let course = self.set_out(offer, call, cancel, patience)?;
         let _entered = course.span().entered();
         course
             .alive()
@@ -199,6 +218,7 @@ impl Gate {
     pub fn end(&self) {
         self.is_ended.store(true, Ordering::Release);
         self.consents.end(self.ports.clock.now());
+        self.forget_all();
     }
 
     fn offered(&self, name: &str) -> Result<Arc<Offer>, GateError> {
@@ -214,6 +234,7 @@ impl Gate {
         offer: Arc<Offer>,
         call: Call,
         cancel: &'g Cancel,
+        patience: Patience,
     ) -> Result<Course<'g>, GateError> {
         let tier = offer.spec().tier();
         let id = self.ports.entropy.bytes().map_err(|outage| {
@@ -221,7 +242,7 @@ impl Gate {
             GateError::new(Failure::GateUnavailable, code, outage.message)
         })?;
         let live = offer.begin();
-        Ok(Course { gate: self, offer, call, id: CallId::from_random(id), cancel, live })
+        Ok(Course { gate: self, offer, call, id: CallId::from_random(id), cancel, live, patience })
     }
 
     fn say(&self, id: CallId, tool: &ToolSpec, kind: EventKind) {
@@ -268,6 +289,7 @@ impl GateBuilder {
             run,
             tools: RwLock::default(),
             consents: Arc::new(Consents::new(run)),
+            parking: Parking::default(),
             alive: Arc::default(),
             approver: self.approver,
             listeners: self.listeners,

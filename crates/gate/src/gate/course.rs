@@ -28,6 +28,16 @@ pub(super) struct Course<'g> {
     pub(super) id: CallId,
     pub(super) cancel: &'g Cancel,
     pub(super) live: Liveness,
+    pub(super) patience: Patience,
+}
+
+/// What a call does while a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// It waits for the answer.
+    Waits,
+    /// It ends, and the same call finds the answer.
+    Leaves,
 }
 
 /// Somebody said yes to a plan, which has yet to be looked at again. It keeps the plan: what the plan holds open cannot be
@@ -45,6 +55,12 @@ enum By {
     /// A rule or a scope.
     Policy,
     Person(ProposalId),
+}
+
+impl Approved {
+    pub(super) fn by_person(planned: Planned, id: ProposalId) -> Self {
+        Self { planned, by: By::Person(id) }
+    }
 }
 
 impl By {
@@ -80,25 +96,31 @@ impl Course<'_> {
     /// Plans the call, asks the policy, and then whoever approves calls of this tool.
     pub(super) fn approve(&self) -> Result<Approved, GateError> {
         let planned = self.plan().inspect_err(|error| self.told(error))?;
-        let by = self.ask(&planned)?;
-        Ok(Approved { planned, by })
+        self.ask(planned)
     }
 
     /// Asks everybody who has to say yes.
-    fn ask(&self, planned: &Planned) -> Result<By, GateError> {
+    fn ask(&self, planned: Planned) -> Result<Approved, GateError> {
         let approval = self.spec().approval();
         // Also where the policy allows the call or a person is asked as well: any no wins.
         if approval == Approval::Policy {
             self.ask_callback()?;
         }
         match (&planned.leave, approval) {
-            (Leave::Given(_), _) => Ok(By::Policy),
+            (Leave::Given(_), _) => Ok(Approved { planned, by: By::Policy }),
             (Leave::Person(_), Approval::Policy) => {
                 self.say(EventKind::ApprovalGranted { proposal: None, surface: None });
                 self.ask_person(planned)
             }
             (Leave::Person(_), _) | (Leave::Own(_), Approval::Human) => self.ask_person(planned),
-            (Leave::Own(_), Approval::Auto | Approval::Policy) => Ok(By::Tool),
+            (Leave::Own(_), Approval::Auto | Approval::Policy) => Ok(Approved { planned, by: By::Tool }),
+        }
+    }
+
+    fn ask_person(&self, planned: Planned) -> Result<Approved, GateError> {
+        match self.patience {
+            Patience::Waits => self.ask_and_wait(planned),
+            Patience::Leaves => self.ask_and_leave(planned),
         }
     }
 
@@ -150,7 +172,7 @@ impl Course<'_> {
     }
 
     /// Shows the request and waits for the answer, as long as somebody could give one.
-    fn ask_person(&self, planned: &Planned) -> Result<By, GateError> {
+    fn ask_and_wait(&self, planned: Planned) -> Result<Approved, GateError> {
         let Gate { consents, ports, .. } = self.gate;
         let Some(approver) = &self.gate.approver else {
             return Err(self.no(None, Denial::NobodyToAsk));
@@ -158,10 +180,10 @@ impl Course<'_> {
         let id = ports.entropy.bytes().map_err(|outage| undecided(self.spec(), &outage))?;
         let id = ProposalId::from_random(id);
         let created = ports.clock.wall();
-        let asked = consents.propose(ports.clock.now(), created, id, planned.binding);
+        let asked = consents.propose(ports.clock.now(), created, id, planned.binding, &[]);
         asked.map_err(of_ledger)?;
         self.say(EventKind::ApprovalRequired { proposal: Some(id) });
-        let request = self.request(id, planned, created);
+        let request = self.request(id, &planned, created);
         let shown = guarded("whoever shows requests for approval", || approver.show(&request));
         let answer = match shown {
             Ok(()) => self.await_answer(id),
@@ -173,10 +195,10 @@ impl Course<'_> {
         let state = consents.state(ports.clock.now(), id).unwrap_or(State::Cancelled);
         // Only told; what it does with it is no matter of the call's.
         caught(|| approver.close(id, state));
-        answer.map(|()| By::Person(id))
+        answer.map(|()| Approved::by_person(planned, id))
     }
 
-    fn request<'a>(
+    pub(super) fn request<'a>(
         &'a self,
         id: ProposalId,
         planned: &'a Planned,

@@ -13,6 +13,7 @@ mod enumeration;
 mod faults;
 mod listeners;
 mod model;
+mod parking;
 mod spans;
 mod stale;
 mod world;
