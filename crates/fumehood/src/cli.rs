@@ -89,7 +89,7 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             };
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
-        Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),
+        Command::Run(args) => run::run(&host(args.options.from.search.limits())?, args, &out),
         Command::Call(args) => call::call(&host(args.from.search.limits())?, args, &out),
         Command::Adopt(args) => adopt::adopt(&host(args.from.search.limits())?, args, &out),
         Command::Runs(args) => {

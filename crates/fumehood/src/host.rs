@@ -45,7 +45,7 @@ pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
 pub use person::{Over, Person};
 pub use run::{CallInput, CallRequest, RunRequest, RunStep};
-pub use scopes::{PastFiles, ScopePreview, TrustRequest};
+pub use scopes::{PastFiles, ScopePreview, TrustRequest, TrustedProgram};
 
 /// What a host works with. Read once; nothing later looks at the environment.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
-pub(super) use policy::PolicyCommand;
+pub(super) use policy::{ExplainArgs, PolicyCommand};
 pub(super) use run::RunArgs;
 pub(super) use trust::TrustCommand;
 
@@ -106,7 +106,7 @@ pub(super) enum Command {
     /// Read policy.toml: what is wrong with it, and what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Let one exact revision of a script run without a question. Asks at the terminal.
+    /// Let an exact revision of a tool or script run without a question. Asks at the terminal.
     #[command(subcommand)]
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.

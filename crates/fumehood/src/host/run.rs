@@ -31,6 +31,7 @@ pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
 use workshop::Bench;
 
+pub(super) use call::PreparedCall;
 pub(super) use switches::safety_bar;
 
 /// What somebody wants to run.

@@ -16,6 +16,7 @@ mod readme;
 mod scopes;
 mod settings;
 mod slow;
+mod trusted_calls;
 
 use std::path::Path;
 

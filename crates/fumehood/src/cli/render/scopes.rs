@@ -5,16 +5,18 @@ use std::fmt::Write as _;
 use fumehood_core::Shown;
 
 use super::diff::since;
+use super::question::full_trust;
 use super::when::when;
 use super::{plural, size, unavailable};
 use crate::cli::output::{BOLD, DIM, GOOD, RESET, WARNING};
-use crate::host::{PastFiles, ScopePreview};
+use crate::host::{PastFiles, ScopePreview, TrustedProgram};
 use crate::report::{ScopeListReport, ScopeOut, ScopeReport};
 
 /// What the person is asked, complete.
 pub(in crate::cli) fn question(preview: &ScopePreview) -> String {
     let mut text = format!("{BOLD}Trust this without asking again{RESET}\n");
     scope(&mut text, &preview.scope);
+    program(&mut text, &preview.program);
     if !preview.asked_paths.is_empty() {
         line(&mut text, "still asked", &format!("whenever {} is given", preview.asked_paths.join(", ")));
     }
@@ -36,6 +38,9 @@ pub(in crate::cli) fn question(preview: &ScopePreview) -> String {
         "Calls within this run without a question until a byte of the skill changes. Trust is no sandbox: what runs is\n\
          confined as ever.\n",
     );
+    if !preview.program.open_axes.is_empty() {
+        let _ = writeln!(text, "{}", full_trust(&preview.program.open_axes));
+    }
     let _ = match preview.mode {
         "trusted" => write!(text, "Trust it? [y/N] "),
         mode => write!(
@@ -121,6 +126,16 @@ fn scope(text: &mut String, scope: &ScopeOut) {
     if let Some(current) = scope.current_revision.as_ref().filter(|current| **current != scope.revision) {
         line(text, "is now", current);
     }
+}
+
+fn program(text: &mut String, program: &TrustedProgram) {
+    let what = if program.is_checked { "the checked tool" } else { "the script" };
+    line(text, "runs", &format!("{what} {}", program.file));
+    if program.is_checked {
+        line(text, "its files", &program.files.join(", "));
+        line(text, "input", "any that fits its schema");
+    }
+    line(text, "interpreter", &program.interpreter);
 }
 
 fn past(text: &mut String, past: &PastFiles, revision: &str) {

@@ -14,9 +14,10 @@ use fumehood_core::{Code, Coded as _, RawCall, Shown, ToolSpec};
 use fumehood_gate::{Cancel, Completed, GateError, Offer};
 use fumehood_runners::checked::{Checked, NODE};
 use fumehood_runners::script::ScriptSkill;
-use fumehood_store::{Pins, PolicyFile, Settings, read_typed};
+use fumehood_store::{Home, Pins, PolicyFile, Settings, read_typed};
 
 use super::switches::{HostSwitches, execute_bar, safety_bar};
+use super::workshop::Bench;
 use super::{Captured, REPORT, RunStep, SHUT, approver, report};
 use crate::fault::Fault;
 use crate::host::person::Asking;
@@ -50,6 +51,14 @@ pub enum CallInput {
     File(PathBuf),
 }
 
+/// A call that can be made, or only looked at.
+pub(in crate::host) struct PreparedCall {
+    pub(in crate::host) spec: ToolSpec,
+    pub(in crate::host) raw: RawCall,
+    bench: Bench,
+    pub(in crate::host) checked: Checked,
+}
+
 impl Host {
     /// Calls the checked tool of a skill, once, if the person says yes.
     ///
@@ -76,10 +85,7 @@ impl Host {
         let input = self.input(&request.input)?;
         let skill = self.captured(&request.skill, &request.roots)?;
         let manifest = skill.callable()?;
-        if let Some((code, message)) = execute_bar(&settings).or_else(|| safety_bar(&settings)) {
-            return Err(Fault::new(code, message, "the person who runs fumehood can switch that there"));
-        }
-        let spec = spec(&skill, &manifest)?;
+        refuse_switched_off(&settings)?;
         let (person, surface) = approver::of(request.approve.as_deref(), &skill, &settings, person)?;
         let pins = Pins::open(&home);
         let rule = SurfaceRule {
@@ -94,7 +100,8 @@ impl Host {
             surroundings: self.surroundings.clone(),
             settings: settings.clone(),
         };
-        let bench = self.bench(&home, settings, &skill)?;
+        let PreparedCall { spec, raw, bench, checked } =
+            self.prepare_call(&home, settings, &skill, &manifest, request, input)?;
         let asking = person.filter(|_| is_open).map(|person| {
             Arc::new(Asking {
                 person,
@@ -108,18 +115,6 @@ impl Host {
             })
         });
         let gate = self.gate(policy, &bench, asking.as_ref(), tell)?;
-        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
-        let switches = HostSwitches { home, surroundings: self.surroundings.clone() };
-        let checked = Checked::new(Arc::clone(&bench.workshop), of, manifest.clone(), Arc::new(switches));
-        let checked = match request.timeout_ms {
-            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
-            None => checked,
-        };
-        let checked = match &request.workspace {
-            Some(workspace) => checked.workspace(self.surroundings.current.join(workspace)),
-            None => checked,
-        };
-        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };
         let offer = Offer::new(spec, checked).map_err(|error| Fault::of(&error, REPORT))?;
         gate.offer(vec![offer]).map_err(|error| Fault::of(&error, REPORT))?;
         let ended = gate.call(&raw, cancel);
@@ -130,6 +125,50 @@ impl Host {
             let is_shut = fault.code == Code::ScriptDenied && !is_open;
             if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
         })
+    }
+
+    /// All that [`Host::call`] would call, and nothing of it is called.
+    ///
+    /// # Errors
+    /// As [`Host::call`], for what keeps it from being asked about.
+    pub(in crate::host) fn call_to_explain(
+        &self,
+        skill: &Captured,
+        request: &CallRequest,
+    ) -> Result<PreparedCall, Fault> {
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
+        let input = self.input(&request.input)?;
+        let manifest = skill.callable()?;
+        refuse_switched_off(&settings)?;
+        self.prepare_call(&home, settings, skill, &manifest, request, input)
+    }
+
+    /// Everything up to the call itself.
+    fn prepare_call(
+        &self,
+        home: &Home,
+        settings: Settings,
+        skill: &Captured,
+        manifest: &ExecutionManifest,
+        request: &CallRequest,
+        input: Vec<u8>,
+    ) -> Result<PreparedCall, Fault> {
+        let spec = spec(skill, manifest)?;
+        let bench = self.bench(home, settings, skill)?;
+        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
+        let switches = HostSwitches { home: home.clone(), surroundings: self.surroundings.clone() };
+        let checked = Checked::new(Arc::clone(&bench.workshop), of, manifest.clone(), Arc::new(switches));
+        let checked = match request.timeout_ms {
+            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
+            None => checked,
+        };
+        let checked = match &request.workspace {
+            Some(workspace) => checked.workspace(self.surroundings.current.join(workspace)),
+            None => checked,
+        };
+        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };
+        Ok(PreparedCall { spec, raw, bench, checked })
     }
 
     fn input(&self, input: &CallInput) -> Result<Vec<u8>, Fault> {
@@ -218,7 +257,7 @@ fn node_bar(settings: &Settings, pins: &Pins) -> Option<(Code, String)> {
 
 impl Captured {
     /// The manifest, if nothing of the skill's own is in the way.
-    fn callable(&self) -> Result<ExecutionManifest, Fault> {
+    pub(in crate::host) fn callable(&self) -> Result<ExecutionManifest, Fault> {
         if let Some((code, message)) = self.inspection.execution_bars().into_iter().next() {
             let advice = match self.inspection.execution {
                 ManifestState::Absent => "its scripts run with `fumehood run`; `fumehood show` lists them",
@@ -229,6 +268,13 @@ impl Captured {
         let manifest = self.inspection.execution.accepted().cloned();
         manifest.ok_or_else(|| Fault::new(Code::Internal, "a tool without a manifest", REPORT))
     }
+}
+
+fn refuse_switched_off(settings: &Settings) -> Result<(), Fault> {
+    let bar = execute_bar(settings).or_else(|| safety_bar(settings));
+    bar.map_or(Ok(()), |(code, message)| {
+        Err(Fault::new(code, message, "the person who runs fumehood can switch that there"))
+    })
 }
 
 fn spec(skill: &Captured, manifest: &ExecutionManifest) -> Result<ToolSpec, Fault> {
