@@ -55,7 +55,7 @@ impl Captured {
         }
         if self.choose(&run, settings).is_ok() {
             let message = "the checked tool is called so, and so is something else in the skill";
-            let advice = "leave it out to trust the checked tool, or name the script by its path after ./";
+            let advice = "leave it out to trust the checked tool, or name the script by its path";
             return Err(Fault::new(Code::ArgumentInvalid, message, advice));
         }
         self.meant_checked(request)

@@ -99,7 +99,7 @@ fn a_trusted_tool_is_called_without_a_question() {
     assert_eq!(fault["code"], "E_SCHEMA_MISMATCH");
 }
 
-// CHK-021, CHK-033: nothing is trusted but what the words mean: alone the checked tool, with a script that script.
+// CHK-033: nothing is trusted but what the words mean: alone the checked tool, with a script that script.
 #[test]
 fn a_tool_and_a_script_of_one_skill_are_two() {
     let world = tool("trusted");
@@ -125,7 +125,14 @@ fn a_tool_and_a_script_of_one_skill_are_two() {
         assert_eq!(fault["code"], code, "{words:?}");
         assert!(text(&fault["advice"]).contains(advice), "{fault}");
     }
-    // A skill without one, and one whose script is called like the tool.
+    // A script that is called like the tool: the name means neither, until more is said.
+    let of_script = String::from_utf8(world.read("skills/tool/fumehood.json")).unwrap();
+    world.write("skills/tool/fumehood.json", of_script.replace("\"go\"", "\"call_tool\""));
+    let fault = world.fault(["trust", "add", "skills/tool", "call_tool"], 2);
+    assert_eq!(fault["code"], "E_ARGUMENT_INVALID");
+    assert_eq!(add(&world, &["go.sh"]).1["tool"], "run_tool_call_tool");
+    assert_eq!(add(&world, &[]).1["tool"], "call_tool");
+    // A skill without a checked tool.
     std::fs::remove_file(world.path("skills/tool/execution.json")).unwrap();
     let fault = world.fault(["trust", "add", "skills/tool"], 4);
     assert_eq!(fault["code"], "E_EXECUTION_UNAVAILABLE");
