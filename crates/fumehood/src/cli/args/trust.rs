@@ -30,7 +30,7 @@ pub(in crate::cli) enum TrustCommand {
 pub(in crate::cli) struct TrustAddArgs {
     /// A name that `list` shows, or a path with a '/' in it.
     skill: String,
-    /// A script that the skill or an overlay declares. Without it the checked tool is trusted, which its tool name, call_SKILL,
+    /// A script that the skill or an overlay declares. Without it the checked tool is trusted, which its tool name, `call_SKILL`,
     /// means too.
     script: Option<String>,
     /// Where values of a path parameter may lead: there or below, and never to a name with a leading dot.
