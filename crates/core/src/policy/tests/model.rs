@@ -267,9 +267,30 @@ fn any_rules() -> impl Strategy<Value = Vec<ModelRule>> {
     proptest::collection::vec(any_rule(), 0..8)
 }
 
+/// A rule, and facts by which it holds but for one of them, which is anything, or for limits by one more than they are.
+fn any_near_miss() -> impl Strategy<Value = (ModelRule, ModelFacts)> {
+    (any_rule(), any_facts(), 0..FIELDS + 3, 0..2_u64).prop_map(|(rule, facts, odd, more)| {
+        let mut near = facts.clone();
+        for (field, allowed) in rule.fields.iter().enumerate().filter(|(field, _)| *field != odd) {
+            near.fields[field] = allowed.as_ref().map_or(Some(0), |allowed| allowed.first().copied());
+        }
+        let above = |limit: Option<u64>, is_odd| limit.map(|limit| limit + if is_odd { more } else { 0 });
+        near.seconds = above(rule.seconds_max, odd == FIELDS).or(facts.seconds);
+        near.bytes = above(rule.bytes_max, odd == FIELDS + 1).or(facts.bytes);
+        (rule, near)
+    })
+}
+
 proptest! {
     #[test]
     fn decisions_are_those_of_the_model(rules in any_rules(), facts in any_facts()) {
+        prop_assert_eq!(supposed(&concrete(&rules), &facts), model(&rules, &facts));
+    }
+
+    // At the edge of a rule: all of it holds but one thing, which may hold too.
+    #[test]
+    fn near_misses_are_decided_as_the_model_does((rule, facts) in any_near_miss(), others in proptest::collection::vec(any_rule(), 0..2)) {
+        let rules: Vec<_> = [rule].into_iter().chain(others).collect();
         prop_assert_eq!(supposed(&concrete(&rules), &facts), model(&rules, &facts));
     }
 
