@@ -57,7 +57,9 @@ pub use pins::{
     FoundInterpreter, InterpreterChange, Pin, PinError, PinnedInterpreter, Pins, Resolution,
     VERSION_CHARS_MAX,
 };
-pub use policy::{CaseResult, PolicyCase, PolicyError, PolicyFile, PolicyState};
+pub use policy::{
+    CaseResult, PolicyCase, PolicyDraft, PolicyError, PolicyFile, PolicyState, PolicyWriteError, PolicyWriter,
+};
 pub use settings::{
     DraftError, Drafts, EditError, Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay,
     OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Safety, Settings, SettingsError,
