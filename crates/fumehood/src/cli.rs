@@ -5,6 +5,7 @@ mod args;
 mod artifact;
 mod call;
 mod doctor;
+mod editor;
 mod fold;
 mod interpreters;
 mod interrupt;

@@ -8,6 +8,7 @@ mod doctor;
 mod interpreters;
 mod person;
 mod policy;
+mod policy_desk;
 mod policy_file;
 mod ports;
 mod prove;
@@ -43,6 +44,7 @@ pub use trust::ProjectPreview;
 pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
 pub use person::{Over, Person};
+pub use policy_desk::{PolicyChange, PolicyEdit, PolicyPreview};
 pub use run::{CallInput, CallRequest, RunRequest, RunStep};
 pub use scopes::{PastFiles, ScopePreview, TrustRequest};
 
@@ -69,7 +71,7 @@ pub struct HostOptions {
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
 /// state folder: what a person trusts, pins and prunes, and what drafts and runs leave; in [`Host::accept_draft`], one overlay
-/// in `fumehood.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
+/// in `fumehood.toml`; in [`Host::save_policy`], `policy.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
 /// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`], [`Host::call`] and [`Host::adopt`], each confined, and in
 /// [`Host::prove`]; [`Host::show`] may start the sandbox, with nothing in it.
 #[derive(Clone, Debug)]

@@ -37,8 +37,8 @@ pub use question::{
 };
 
 pub use policy::{
-    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicyTestReport,
-    RuleExplained, ScopeExplained,
+    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicySavedReport,
+    PolicyTestReport, RuleExplained, ScopeExplained,
 };
 
 pub use scopes::{ScopeListReport, ScopeOut, ScopePath, ScopeReport};

@@ -10,7 +10,7 @@ use fumehood_core::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush, tcgetsid};
+use rustix::termios::{OptionalActions, QueueSelector, tcflush, tcgetattr, tcgetsid, tcsetattr};
 
 use super::fold::{self, Size, folded, hint};
 use crate::fault::Fault;
@@ -93,6 +93,21 @@ impl Terminal {
         }
     }
 
+    /// Lends the terminal to another program of the person's: no question is on it meanwhile, and afterwards it is as it was.
+    pub(super) fn lend<T>(&self, to: impl FnOnce([OwnedFd; 3]) -> io::Result<T>) -> io::Result<T> {
+        let _turn = loop {
+            match flock(&self.turn, FlockOperation::LockExclusive) {
+                Ok(()) => break Turn(&self.turn),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let modes = tcgetattr(&self.keys)?;
+        let lent = to([self.keys.try_clone()?, self.keys.try_clone()?, self.keys.try_clone()?]);
+        tcsetattr(&self.keys, OptionalActions::Drain, &modes)?;
+        lent
+    }
+
     fn size(&self) -> Size {
         fold::size_of(&self.keys).unwrap_or(Size::of(0, 0))
     }
@@ -154,20 +169,36 @@ fn sentence(over: Over) -> &'static str {
     }
 }
 
+/// The controlling terminal, for what needs a person at one.
+///
+/// # Errors
+/// `E_TERMINAL_REQUIRED` if there is none.
+pub(super) fn needed() -> Result<Terminal, Fault> {
+    Terminal::open().ok_or_else(no_terminal)
+}
+
+fn no_terminal() -> Fault {
+    Fault::new(
+        Code::TerminalRequired,
+        "this needs a person at a terminal, and there is none",
+        "run it yourself in a terminal; no program can answer for you",
+    )
+}
+
 /// Shows `question` on the controlling terminal and waits for a yes.
 ///
 /// # Errors
 /// `E_TERMINAL_REQUIRED` without a controlling terminal, `E_NOT_CONFIRMED` for any answer but `y` or `yes`.
 pub(super) fn confirm(question: &str) -> Result<(), Fault> {
-    let no_terminal = || {
-        Fault::new(
-            Code::TerminalRequired,
-            "this needs a person at a terminal, and there is none",
-            "run it yourself in a terminal; no program can answer for you",
-        )
-    };
-    let terminal = Terminal::open().ok_or_else(no_terminal)?;
-    let reply = terminal.ask("", question, Duration::ZERO, &|| None).map_err(|_| no_terminal())?;
+    confirm_unless(question, &|| None)
+}
+
+/// As [`confirm`], as long as somebody waits for the answer.
+///
+/// # Errors
+/// As [`confirm`]; `E_NOT_CONFIRMED` also if nobody does any more.
+pub(super) fn confirm_unless(question: &str, over: &dyn Fn() -> Option<Over>) -> Result<(), Fault> {
+    let reply = needed()?.ask("", question, Duration::ZERO, over).map_err(|_| no_terminal())?;
     if is_yes(&reply) {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod codes;
+mod desk;
 mod examples;
 mod failures;
 mod flags;

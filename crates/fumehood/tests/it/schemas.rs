@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 31] = [
+const SHAPES: [&str; 32] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -34,6 +34,7 @@ const SHAPES: [&str; 31] = [
     "interpreters-repin",
     "policy-check",
     "policy-explain",
+    "policy-saved",
     "policy-test",
     "trust-list",
     "trust-scope",
