@@ -18,6 +18,7 @@ mod scopes;
 mod show;
 mod trust;
 mod version;
+mod vouch;
 
 use std::path::{Path, PathBuf};
 
@@ -40,9 +41,10 @@ pub use prove::ProveStep;
 pub use record::{JournalHead, RUNS_LISTED_MAX};
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
+pub use vouch::Vouched;
 
 pub use fumehood_gate::Cancel;
-pub use fumehood_store::WalkLimits;
+pub use fumehood_store::{Passphrase, WalkLimits};
 pub use person::{Over, Person};
 pub use policy_desk::{PolicyChange, PolicyEdit, PolicyPreview};
 pub use run::{CallInput, CallRequest, RunRequest, RunStep};

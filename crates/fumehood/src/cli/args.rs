@@ -4,6 +4,7 @@ mod adopt;
 mod artifact;
 mod call;
 mod help;
+mod passphrase;
 mod policy;
 mod run;
 mod trust;
@@ -18,6 +19,7 @@ pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
+pub(super) use passphrase::PassphraseCommand;
 pub(super) use policy::PolicyCommand;
 pub(super) use run::RunArgs;
 pub(super) use trust::TrustCommand;
@@ -108,6 +110,9 @@ pub(super) enum Command {
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
+    /// Require a passphrase for each yes at the terminal, or none any more.
+    #[command(subcommand)]
+    Passphrase(PassphraseCommand),
     /// List the interpreters that scripts can name, or pin a changed one anew.
     ///
     /// Says of each whether it is still the file that it was pinned to.

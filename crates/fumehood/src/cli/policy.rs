@@ -36,8 +36,8 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
                 PolicyChange::Nothing(report) => report,
                 PolicyChange::Malformed(error) => return Err(malformed(&error.message)),
                 PolicyChange::Ask(preview) => {
-                    terminal::confirm(&render::policy::question(&preview))?;
-                    host.save_policy(&preview)?
+                    let vouched = terminal::confirm(&host, &render::policy::question(&preview))?;
+                    host.save_policy(&preview, vouched)?
                 }
             };
             done(out, &report, |text| render::policy::saved(text, &report))
@@ -62,13 +62,14 @@ fn edited(host: &Host, terminal: &Terminal, edit: &PolicyEdit) -> Result<PolicyS
             PolicyChange::Nothing(report) => return Ok(report),
             PolicyChange::Malformed(error) => {
                 let question = render::policy::malformed(&error, edit.path());
-                if terminal::confirm_unless(&question, &|| editor.over()).is_err() {
+                if terminal::says_yes(&question, &|| editor.over()).is_err() {
                     return Err(malformed(&error.message));
                 }
             }
             PolicyChange::Ask(preview) => {
-                terminal::confirm_unless(&render::policy::question(&preview), &|| editor.over())?;
-                return host.save_policy(&preview);
+                let question = render::policy::question(&preview);
+                let vouched = terminal::confirm_unless(host, &question, &|| editor.over())?;
+                return host.save_policy(&preview, vouched);
             }
         }
     }

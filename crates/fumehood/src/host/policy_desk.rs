@@ -13,6 +13,7 @@ use fumehood_store::{
 use super::Host;
 use super::diff::line_changes;
 use super::policy_file::{error_out, played};
+use super::vouch::Vouched;
 use crate::fault::Fault;
 use crate::report::{
     LineChange, PolicyCheckReport, PolicyErrorOut, PolicySavedReport, PolicyTestReport, SCHEMA_VERSION,
@@ -133,7 +134,7 @@ impl Host {
     ///
     /// # Authority
     /// For whoever asked the person, at a terminal: this says what runs from now on (CHK-044).
-    pub fn save_policy(&self, preview: &PolicyPreview) -> Result<PolicySavedReport, Fault> {
+    pub fn save_policy(&self, preview: &PolicyPreview, _: Vouched) -> Result<PolicySavedReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
         let roots = &settings.envelope.parts().write_roots;

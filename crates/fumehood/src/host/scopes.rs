@@ -12,6 +12,7 @@ use fumehood_store::{Catalog, Flush, Home, Journal, PolicyFile, TrustScopes, Tru
 
 use super::Host;
 use super::run::{Past, digests};
+use super::vouch::Vouched;
 use crate::fault::Fault;
 use crate::report::{SCHEMA_VERSION, ScopeListReport, ScopeOut, ScopeReport};
 
@@ -26,7 +27,7 @@ impl Host {
     ///
     /// # Authority
     /// For whoever asked the person, at a terminal: this is what waives the question from now on (CHK-038, CHK-044).
-    pub fn save_scope(&self, preview: &ScopePreview) -> Result<ScopeReport, Fault> {
+    pub fn save_scope(&self, preview: &ScopePreview, _: Vouched) -> Result<ScopeReport, Fault> {
         let now = self.preview_scope(&preview.request)?;
         if (&now.draft, now.mode, &now.drafts) != (&preview.draft, preview.mode, &preview.drafts) {
             let message = "what would be trusted is not what was shown any more";

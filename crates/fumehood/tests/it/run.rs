@@ -8,6 +8,7 @@ mod failures;
 mod flags;
 mod mistakes;
 mod parallel;
+mod passphrase;
 mod policy;
 mod prompt;
 mod readme;

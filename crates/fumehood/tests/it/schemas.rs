@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 32] = [
+const SHAPES: [&str; 33] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -32,6 +32,7 @@ const SHAPES: [&str; 32] = [
     "audit-head",
     "interpreters",
     "interpreters-repin",
+    "passphrase",
     "policy-check",
     "policy-explain",
     "policy-saved",
