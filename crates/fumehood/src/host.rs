@@ -73,7 +73,7 @@ pub struct HostOptions {
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
 /// state folder: what a person trusts, pins and prunes, and what drafts and runs leave; in [`Host::accept_draft`], one overlay
-/// in `fumehood.toml`; in [`Host::save_policy`], `policy.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
+/// in `fumehood.toml`, and in [`Host::set_passphrase`] the hash of a passphrase; in [`Host::save_policy`], `policy.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
 /// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`], [`Host::call`] and [`Host::adopt`], each confined, and in
 /// [`Host::prove`]; [`Host::show`] may start the sandbox, with nothing in it.
 #[derive(Clone, Debug)]

@@ -47,15 +47,12 @@ impl Settings {
             let piece = overlays_to_toml(std::slice::from_ref(overlay));
             let piece = piece.map_err(|_| EditError::Uneditable("cannot hold a number of the overlay"))?;
             let mut wanted = before.clone();
-            let after = match position {
-                Some(at) => {
-                    wanted.overlays[at] = overlay.clone();
-                    replaced(text, at, &piece).ok_or(EditError::Uneditable(TANGLED))?
-                }
-                None => {
-                    wanted.overlays.push(overlay.clone());
-                    appended(text, &piece)
-                }
+            let after = if let Some(at) = position {
+                wanted.overlays[at] = overlay.clone();
+                replaced(text, at, &piece).ok_or(EditError::Uneditable(TANGLED))?
+            } else {
+                wanted.overlays.push(overlay.clone());
+                appended(text, &piece)
             };
             Ok(Some(Edited { after, wanted, tangled: TANGLED }))
         })

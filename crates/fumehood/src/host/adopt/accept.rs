@@ -87,7 +87,7 @@ impl Host {
         preview: &DraftPreview,
         vouched: Option<Vouched>,
     ) -> Result<AcceptReport, Fault> {
-        if vouched.is_none() && !preview.is_accepted() {
+        if vouched.map(drop).is_none() && !preview.is_accepted() {
             return Err(Fault::new(
                 Code::NotConfirmed,
                 "nobody said yes to the draft",

@@ -50,7 +50,7 @@ fn with(text: &str, new: Option<&str>) -> Option<String> {
         // The text of a hash needs no escape.
         (Some((_, value)), _, Some(new)) => after.replace_range(value.span(), &format!("\"{new}\"")),
         (Some((key, value)), _, None) => {
-            after.replace_range(lines(text, key.span().start..value.span().end)?, "")
+            after.replace_range(lines(text, key.span().start..value.span().end)?, "");
         }
         (None, Some((key, _)), Some(new)) => {
             let end = lines(text, key.span())?.end;
