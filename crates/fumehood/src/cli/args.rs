@@ -39,7 +39,7 @@ pub(super) use trust::TrustCommand;
     after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
-    /// The form of answers and errors.
+    /// The form of answers.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     pub(super) format: Format,
     #[command(subcommand)]
@@ -102,7 +102,7 @@ pub(super) enum Command {
     /// Check that the record of runs is whole.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Read policy.toml: what is wrong with it, and what it says about a call.
+    /// Read and change policy.toml: what is wrong with it, what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Let one exact revision of a script run without a question. Asks at the terminal.
