@@ -194,7 +194,7 @@ impl ForbiddenKind {
 
 /// The path behind all links, as far as there is anything. A link to what is not there yet counts: it leads to whatever
 /// somebody makes there.
-fn resolved(path: &Path) -> PathBuf {
+pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_MAX {
         match step(&path) {

@@ -17,7 +17,7 @@ use fumehood_runners::script::ScriptSkill;
 use fumehood_store::{Pins, PolicyFile, Settings, read_typed};
 
 use super::switches::{HostSwitches, execute_bar, safety_bar};
-use super::{Captured, REPORT, RunStep, SHUT, approver, report};
+use super::{Captured, REPORT, RunStep, approver, denied, report};
 use crate::fault::Fault;
 use crate::host::person::Asking;
 use crate::host::policy::{HostPolicy, SurfaceRule};
@@ -95,6 +95,7 @@ impl Host {
             settings: settings.clone(),
         };
         let bench = self.bench(&home, settings, &skill)?;
+        let refused = Arc::new(OnceLock::new());
         let asking = person.filter(|_| is_open).map(|person| {
             Arc::new(Asking {
                 person,
@@ -104,6 +105,8 @@ impl Host {
                 record: bench.history(&skill),
                 notes: Box::new(|_| Vec::new()),
                 cancel: cancel.clone(),
+                vouch: self.vouching(),
+                refused: Arc::clone(&refused),
                 decider: OnceLock::new(),
             })
         });
@@ -126,10 +129,7 @@ impl Host {
         bench.remember(&skill, &ended);
         gate.end();
         let version = InterpreterKey::parse(NODE).and_then(|key| pins.get(&key).ok().flatten()?.version);
-        answered(ended, &skill, &manifest, version).map_err(|fault| {
-            let is_shut = fault.code == Code::ScriptDenied && !is_open;
-            if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
-        })
+        answered(ended, &skill, &manifest, version).map_err(|fault| denied(fault, is_open, refused.get()))
     }
 
     fn input(&self, input: &CallInput) -> Result<Vec<u8>, Fault> {
