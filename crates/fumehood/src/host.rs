@@ -9,6 +9,7 @@ mod interpreters;
 mod past;
 mod person;
 mod policy;
+mod policy_desk;
 mod policy_file;
 mod ports;
 mod prove;
@@ -18,6 +19,7 @@ mod scopes;
 mod show;
 mod trust;
 mod version;
+mod vouch;
 
 use std::path::{Path, PathBuf};
 
@@ -40,10 +42,12 @@ pub use prove::ProveStep;
 pub use record::{JournalHead, RUNS_LISTED_MAX};
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
+pub use vouch::Vouched;
 
 pub use fumehood_gate::Cancel;
-pub use fumehood_store::WalkLimits;
+pub use fumehood_store::{Passphrase, WalkLimits};
 pub use person::{Over, Person};
+pub use policy_desk::{PolicyChange, PolicyEdit, PolicyPreview};
 pub use run::{CallInput, CallRequest, RunRequest, RunStep};
 pub use scopes::{PastFiles, ScopePreview, TrustRequest, TrustedProgram};
 
@@ -70,7 +74,7 @@ pub struct HostOptions {
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
 /// state folder: what a person trusts, pins and prunes, and what drafts and runs leave; in [`Host::accept_draft`], one overlay
-/// in `fumehood.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
+/// in `fumehood.toml`, and in [`Host::set_passphrase`] the hash of a passphrase; in [`Host::save_policy`], `policy.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
 /// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`], [`Host::call`] and [`Host::adopt`], each confined, and in
 /// [`Host::prove`]; [`Host::show`] may start the sandbox, with nothing in it.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ mod diff;
 mod doctor;
 mod execution;
 mod interpreters;
+mod passphrase;
 mod policy;
 mod question;
 mod record;
@@ -36,9 +37,11 @@ pub use question::{
     SkillAsked, Variable,
 };
 
+pub use passphrase::PassphraseReport;
+
 pub use policy::{
-    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicyTestReport,
-    RuleExplained, ScopeExplained,
+    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicySavedReport,
+    PolicyTestReport, RuleExplained, ScopeExplained,
 };
 
 pub use scopes::{ScopeListReport, ScopeOut, ScopePath, ScopeReport};

@@ -4,6 +4,7 @@ mod adopt;
 mod artifact;
 mod call;
 mod help;
+mod passphrase;
 mod policy;
 mod run;
 mod trust;
@@ -18,6 +19,7 @@ pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
+pub(super) use passphrase::PassphraseCommand;
 pub(super) use policy::{ExplainArgs, PolicyCommand};
 pub(super) use run::RunArgs;
 pub(super) use trust::TrustCommand;
@@ -37,7 +39,7 @@ pub(super) use trust::TrustCommand;
     after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
-    /// The form of answers and errors.
+    /// The form of answers.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     pub(super) format: Format,
     #[command(subcommand)]
@@ -103,7 +105,7 @@ pub(super) enum Command {
     /// Check that the record of runs is whole.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Read policy.toml: what is wrong with it, and what it says about a call.
+    /// Read and change policy.toml: what is wrong with it, what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Let an exact revision of a tool or script run without a question. Asks at the terminal.
@@ -111,6 +113,9 @@ pub(super) enum Command {
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
+    /// Require a passphrase for each yes at the terminal, or none any more.
+    #[command(subcommand)]
+    Passphrase(PassphraseCommand),
     /// List the interpreters that scripts can name, or pin a changed one anew.
     ///
     /// Says of each whether it is still the file that it was pinned to.

@@ -143,6 +143,7 @@ impl Host {
         let rule = SurfaceRule { home: home.clone(), surface, is_flag_configured };
         // Who may not say yes there is not asked.
         let is_open = rule.is_open();
+        let refused = Arc::new(OnceLock::new());
         let asking = person.filter(|_| is_open).map(|person| {
             Arc::new(Asking {
                 person,
@@ -152,6 +153,8 @@ impl Host {
                 record,
                 notes: notes::of(request, &source, &skill.snapshot, &base),
                 cancel: cancel.clone(),
+                vouch: self.vouching(),
+                refused: Arc::clone(&refused),
                 decider: OnceLock::new(),
             })
         });
@@ -163,10 +166,7 @@ impl Host {
         let ended = gate.call(&raw, cancel);
         bench.remember(skill, &ended);
         gate.end();
-        report::of(ended, raw.tool, skill, revision).map_err(|fault| {
-            let is_shut = fault.code == Code::ScriptDenied && !is_open;
-            if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
-        })
+        report::of(ended, raw.tool, skill, revision).map_err(|fault| denied(fault, is_open, refused.get()))
     }
 
     /// Everything up to the call itself.
@@ -305,8 +305,16 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
     ToolSpec::new(definition).map_err(|error| Fault::of(&error, "`fumehood check` says more"))
 }
 
+/// A denial with its reason, where it is one that the gate does not know.
+pub(super) fn denied(fault: Fault, is_open: bool, refused: Option<&Fault>) -> Fault {
+    match (fault.code, refused) {
+        (Code::ScriptDenied, Some(refused)) => refused.clone(),
+        (Code::ScriptDenied, None) if !is_open => Fault { advice: SHUT.to_owned(), ..fault },
+        _ => fault,
+    }
+}
+
 /// The label of a skill that the person named by its path.
 pub(super) const GIVEN: &str = "path";
-pub(super) const SHUT: &str =
-    "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
+const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";

@@ -15,6 +15,7 @@ use fumehood_store::{
 
 use super::Host;
 use super::past::{Past, SkillId, digests, remember};
+use super::vouch::Vouched;
 use crate::fault::Fault;
 use crate::report::{SCHEMA_VERSION, ScopeListReport, ScopeOut, ScopeReport};
 
@@ -30,7 +31,7 @@ impl Host {
     ///
     /// # Authority
     /// For whoever asked the person, at a terminal: this is what waives the question from now on (CHK-038, CHK-044).
-    pub fn save_scope(&self, preview: &ScopePreview) -> Result<ScopeReport, Fault> {
+    pub fn save_scope(&self, preview: &ScopePreview, _: Vouched) -> Result<ScopeReport, Fault> {
         let now = self.preview_scope(&preview.request)?;
         let shown = |it: &ScopePreview| (it.draft.clone(), it.mode, it.drafts.clone(), it.program.clone());
         if shown(&now) != shown(preview) {

@@ -3,12 +3,14 @@
 mod authority;
 mod calls;
 mod codes;
+mod desk;
 mod examples;
 mod failures;
 mod flags;
 mod mistakes;
 mod own_files;
 mod parallel;
+mod passphrase;
 mod policy;
 mod prompt;
 mod races;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 31] = [
+const SHAPES: [&str; 33] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -32,8 +32,10 @@ const SHAPES: [&str; 31] = [
     "audit-head",
     "interpreters",
     "interpreters-repin",
+    "passphrase",
     "policy-check",
     "policy-explain",
+    "policy-saved",
     "policy-test",
     "trust-list",
     "trust-scope",

@@ -18,7 +18,7 @@ use fumehood_store::{Home, Pins, PolicyFile, Settings, read_typed};
 
 use super::switches::{HostSwitches, execute_bar, safety_bar};
 use super::workshop::Bench;
-use super::{Captured, REPORT, RunStep, SHUT, approver, report};
+use super::{Captured, REPORT, RunStep, approver, denied, report};
 use crate::fault::Fault;
 use crate::host::person::Asking;
 use crate::host::policy::{HostPolicy, SurfaceRule};
@@ -102,6 +102,7 @@ impl Host {
         };
         let PreparedCall { spec, raw, bench, checked } =
             self.prepare_call(&home, settings, &skill, &manifest, request, input)?;
+        let refused = Arc::new(OnceLock::new());
         let asking = person.filter(|_| is_open).map(|person| {
             Arc::new(Asking {
                 person,
@@ -111,6 +112,8 @@ impl Host {
                 record: bench.history(&skill),
                 notes: Box::new(|_| Vec::new()),
                 cancel: cancel.clone(),
+                vouch: self.vouching(),
+                refused: Arc::clone(&refused),
                 decider: OnceLock::new(),
             })
         });
@@ -121,10 +124,7 @@ impl Host {
         bench.remember(&skill, &ended);
         gate.end();
         let version = InterpreterKey::parse(NODE).and_then(|key| pins.get(&key).ok().flatten()?.version);
-        answered(ended, &skill, &manifest, version).map_err(|fault| {
-            let is_shut = fault.code == Code::ScriptDenied && !is_open;
-            if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
-        })
+        answered(ended, &skill, &manifest, version).map_err(|fault| denied(fault, is_open, refused.get()))
     }
 
     /// All that [`Host::call`] would call, and nothing of it is called.
