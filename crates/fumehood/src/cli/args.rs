@@ -108,7 +108,7 @@ pub(super) enum Command {
     /// Read and change policy.toml: what is wrong with it, what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Let an exact revision of a tool or script run without a question. Asks at the terminal.
+    /// Let one exact revision of a tool run without a question. Asks at the terminal.
     #[command(subcommand)]
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
