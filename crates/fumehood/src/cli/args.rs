@@ -70,7 +70,7 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Print a file of a skill.
     Cat(CatArgs),
-    /// Show what differs between two skills, or since one was approved, hidden characters made visible.
+    /// Show what differs between two skills, or since one was approved.
     Diff(DiffArgs),
     /// Run a script of a skill in the sandbox. Asks at the terminal.
     ///
