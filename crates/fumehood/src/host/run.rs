@@ -24,6 +24,7 @@ use fumehood_store::{AnyFolder, CaptureError, Home, Settings, Snapshot};
 use super::person::Asking;
 use super::policy::{HostPolicy, SurfaceRule};
 use super::ports::{SystemClock, SystemEntropy};
+use super::question::Wording;
 use super::{Host, Opened, Person};
 use crate::fault::Fault;
 use crate::report::RunReport;
@@ -146,10 +147,12 @@ impl Host {
             Arc::new(Asking {
                 person,
                 rule,
-                purpose,
-                state_folder: self.state_folder(),
-                record,
-                notes: notes::of(request, &source, &skill.snapshot, &base),
+                wording: Wording {
+                    purpose,
+                    state_folder: self.state_folder(),
+                    record,
+                    notes: notes::of(request, &source, &skill.snapshot, &base),
+                },
                 cancel: cancel.clone(),
                 decider: OnceLock::new(),
             })

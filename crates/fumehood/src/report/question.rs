@@ -1,11 +1,12 @@
 //! What a person is asked before something runs, as any face can show it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A request for approval of one call.
 ///
 /// Everything a skill's author or a caller wrote in it is as they wrote it: whoever shows it makes it visible first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
     /// 1.
     pub schema_version: u32,
@@ -60,7 +61,8 @@ pub struct Question {
 }
 
 /// The skill that something runs from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SkillAsked {
     /// The label of its source.
     pub source: String,
@@ -75,8 +77,8 @@ pub struct SkillAsked {
 }
 
 /// What is on record of a skill.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "state")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state", deny_unknown_fields)]
 pub enum History {
     /// Nothing of it was ever approved here.
     First,
@@ -101,7 +103,8 @@ pub enum History {
 }
 
 /// The interpreter of a script.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InterpreterAsked {
     /// The file that runs.
     pub path: String,
@@ -114,7 +117,8 @@ pub struct InterpreterAsked {
 /// An argument of a script that nobody declared, which is passed as it stands, and which the script takes otherwise than it is
 /// meant, most likely: a relative path counts from the skill's folder, where there is no such file, and there is one of this
 /// name where the person is; or an absolute one names a file that the script may not read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ArgumentNote {
     /// The argument.
     pub argument: String,
@@ -127,7 +131,8 @@ pub struct ArgumentNote {
 }
 
 /// A variable of the environment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -136,7 +141,8 @@ pub struct Variable {
 }
 
 /// A file of the person's that a program may touch.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FileAsked {
     /// `read`, `read_folder`, `replace`, `create`, `change_folder` or `collect`.
     pub usage: String,
@@ -149,7 +155,8 @@ pub struct FileAsked {
 }
 
 /// A limit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LimitAsked {
     /// Its name.
     pub name: String,
@@ -160,7 +167,8 @@ pub struct LimitAsked {
 }
 
 /// One axis of the sandbox.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AxisAsked {
     /// Its name.
     pub name: String,

@@ -20,6 +20,7 @@ use super::{Captured, REPORT, RunStep, SHUT, approver, report};
 use crate::fault::Fault;
 use crate::host::person::Asking;
 use crate::host::policy::SurfaceRule;
+use crate::host::question::Wording;
 use crate::host::{Host, Person};
 use crate::report::CallReport;
 
@@ -93,10 +94,12 @@ impl Host {
             Arc::new(Asking {
                 person,
                 rule,
-                purpose: None,
-                state_folder: self.state_folder(),
-                record: bench.history(&skill),
-                notes: Box::new(|_| Vec::new()),
+                wording: Wording {
+                    purpose: None,
+                    state_folder: self.state_folder(),
+                    record: bench.history(&skill),
+                    notes: Box::new(|_| Vec::new()),
+                },
                 cancel: cancel.clone(),
                 decider: OnceLock::new(),
             })

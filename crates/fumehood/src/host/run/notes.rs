@@ -9,7 +9,7 @@ use fumehood_runners::script::Source;
 use fumehood_store::Snapshot;
 
 use super::RunRequest;
-use crate::host::person::Notes;
+use crate::host::question::Notes;
 use crate::report::ArgumentNote;
 
 /// The notes on a call, made when somebody is asked. `base` is where the person is.

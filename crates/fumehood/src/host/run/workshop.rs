@@ -18,8 +18,8 @@ use super::interpreters::HostInterpreters;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::host::doctor::refusal;
-use crate::host::person::Record;
 use crate::host::ports::{StateJournal, StateResults};
+use crate::host::question::Record;
 use crate::report::History;
 
 /// A host that is ready to run something.
