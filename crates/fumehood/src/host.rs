@@ -16,7 +16,9 @@ mod question;
 mod record;
 mod run;
 mod scopes;
+mod session;
 mod show;
+mod survey;
 mod trust;
 mod version;
 
@@ -40,13 +42,14 @@ pub use desk::{Desk, Requests};
 pub use interpreters::{Repin, RepinPreview};
 pub use prove::ProveStep;
 pub use record::{JournalHead, RUNS_LISTED_MAX};
+pub use session::{Session, SessionOptions};
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
 
 pub use fumehood_gate::Cancel;
 pub use fumehood_store::WalkLimits;
 pub use person::{Over, Person};
-pub use run::{CallInput, CallRequest, RunRequest, RunStep};
+pub use run::{CallInput, CallRequest, Refusal, RunRequest, RunStep};
 pub use scopes::{PastFiles, ScopePreview, TrustRequest};
 
 /// What a host works with. Read once; nothing later looks at the environment.

@@ -14,6 +14,7 @@ mod question;
 mod record;
 mod run;
 mod scopes;
+mod survey;
 
 use serde::Serialize;
 
@@ -42,6 +43,8 @@ pub use policy::{
 };
 
 pub use scopes::{ScopeListReport, ScopeOut, ScopePath, ScopeReport};
+
+pub use survey::{LoadReport, SurveyReport, SurveyedSkill};
 
 pub use run::{AppliedFile, RunReport, Written};
 

@@ -6,6 +6,7 @@ mod call;
 mod help;
 mod policy;
 mod run;
+mod serve;
 mod trust;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
 pub(super) use policy::PolicyCommand;
 pub(super) use run::RunArgs;
+pub(super) use serve::{Client, ServeArgs, SetupArgs};
 pub(super) use trust::TrustCommand;
 
 /// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.
@@ -82,6 +84,13 @@ pub(super) enum Command {
     /// fits what the skill declares; what it says beside goes to standard error. Exits with 1 if it fails.
     #[command(after_help = CALL_EXAMPLES)]
     Call(CallArgs),
+    /// Serve one agent over the Model Context Protocol, on standard input and output.
+    ///
+    /// An agent starts this, not a person; `fumehood setup` prints what to put into its settings. It can list and read skills. What it
+    /// asks to run is put to a person first: in the agent's own window where that can ask, and at this machine else.
+    Serve(ServeArgs),
+    /// Print the settings that let an agent use fumehood. Changes nothing.
+    Setup(SetupArgs),
     /// Draft typed parameters for scripts that nobody declared, for `run --param`.
     ///
     /// Reads what each script takes from its source, and from its --help, which runs in the sandbox, each on your word. The

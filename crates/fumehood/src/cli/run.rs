@@ -113,6 +113,7 @@ impl Course {
         match step {
             RunStep::Started => stage.began = Some(Instant::now()),
             RunStep::Ended => stage.quiet(),
+            RunStep::Staging => {}
         }
     }
 

@@ -81,7 +81,7 @@ impl Requests {
     }
 
     /// Whether the policy takes a yes from there now.
-    fn takes_from(&self, surface: Surface) -> Result<(), Fault> {
+    pub(super) fn takes_from(&self, surface: Surface) -> Result<(), Fault> {
         let rule =
             SurfaceRule { home: self.home.clone(), surface, is_flag_configured: self.is_flag_configured };
         if rule.is_open() {

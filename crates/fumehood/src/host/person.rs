@@ -10,7 +10,7 @@ use fumehood_gate::ports::Outage;
 use fumehood_gate::{Approver, Cancel, Decider, Request};
 
 use super::policy::SurfaceRule;
-use super::question::Wording;
+use super::question::Wordings;
 use crate::report::{Answer, Question};
 
 /// Asks the person, at one place.
@@ -55,7 +55,7 @@ impl Over {
 pub(super) struct Asking {
     pub(super) person: Arc<dyn Person>,
     pub(super) rule: SurfaceRule,
-    pub(super) wording: Wording,
+    pub(super) wordings: Arc<Wordings>,
     pub(super) cancel: Cancel,
     pub(super) decider: OnceLock<Decider>,
 }
@@ -71,7 +71,8 @@ impl Approver for Asking {
                 .decide(request.id, Decision::Deny)
                 .map_err(|_| outage("the request is over already"));
         }
-        let question = self.wording.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
+        let question =
+            self.wordings.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
         let (person, surface) = (Arc::clone(&self.person), self.rule.surface);
         let answer = Answering { decider, id: request.id, surface, cancel: self.cancel.clone() };
         let started = thread::Builder::new().name("fumehood-question".to_owned()).spawn(move || {

@@ -16,6 +16,7 @@ use fumehood_store::{Home, PolicyFile, TrustScopes};
 pub(super) struct HostPolicy(pub(super) Home);
 
 /// Where a yes would come from, and whether the policy takes one from there.
+#[derive(Clone)]
 pub(super) struct SurfaceRule {
     pub(super) home: Home,
     pub(super) surface: Surface,

@@ -8,7 +8,7 @@ use fumehood_gate::Planner as _;
 use fumehood_store::{PolicyFile, PolicyState, RESERVED_LABELS};
 
 use super::policy::{measured, reason, scopes, tier};
-use super::run::{GIVEN, Prepared, agent};
+use super::run::{GIVEN, Ready, agent};
 use super::scopes::scope_id;
 use super::{Host, RunRequest};
 use crate::fault::Fault;
@@ -70,7 +70,10 @@ impl Host {
         let settings = self.settings(&home)?;
         let skill = self.captured(&request.skill, &request.roots)?;
         let chosen = skill.choose(request, &settings)?;
-        let Prepared { spec, raw, script, .. } = self.prepare(&skill, request, settings, chosen)?;
+        let ready = self.ready(&skill, request, settings, chosen)?;
+        let bench = self.bench(&home, &ready.settings)?;
+        let script = ready.script(self, &bench, &home, &skill);
+        let Ready { spec, raw, .. } = ready;
         let call = Call::of_tool(&spec, &raw.arguments);
         let call = call.map_err(|error| Fault::of(&error, "`fumehood show` lists what the script takes"))?;
         let runner = script.plan(&call).map_err(|error| {

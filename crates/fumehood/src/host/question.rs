@@ -1,7 +1,9 @@
 //! What a person is asked about a call, in one value that every face can show.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use fumehood_core::ToolName;
 use fumehood_core::containment::{Axis, AxisReport, Enforcement};
 use fumehood_core::receipt::Limits;
 use fumehood_gate::{Command, Plan, Request};
@@ -14,8 +16,8 @@ use crate::report::{
 /// What is on record of a skill: asked when there is a question to be put.
 pub(super) type Record = Arc<dyn Fn(&Plan) -> History + Send + Sync>;
 
-/// What there is to say about the arguments of a command.
-pub(super) type Notes = Box<dyn Fn(&Command) -> Vec<ArgumentNote> + Send + Sync>;
+/// What there is to say about the arguments of a call that runs as this command.
+pub(super) type Notes = Box<dyn Fn(&Request<'_>, &Command) -> Vec<ArgumentNote> + Send + Sync>;
 
 /// What a question says that the gate's request does not.
 pub(super) struct Wording {
@@ -26,9 +28,29 @@ pub(super) struct Wording {
     pub(super) notes: Notes,
 }
 
+/// The wording of each tool that is on offer.
+#[derive(Default)]
+pub(super) struct Wordings(Mutex<BTreeMap<ToolName, Arc<Wording>>>);
+
+impl Wordings {
+    /// From here on, this is what is said about calls of the tool.
+    pub(super) fn set(&self, tool: &ToolName, wording: Wording) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(tool.clone(), Arc::new(wording));
+    }
+
+    /// `None` for a tool that is no program of a skill's, or not on offer.
+    pub(super) fn question(&self, request: &Request<'_>) -> Option<Question> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wording = all.get(request.tool.name()).cloned();
+        drop(all);
+        wording?.question(request)
+    }
+}
+
 impl Wording {
     /// `None` for a tool that is no program of a skill's.
-    pub(super) fn question(&self, request: &Request<'_>) -> Option<Question> {
+    fn question(&self, request: &Request<'_>) -> Option<Question> {
         let plan = request.plan;
         let (command, skill) = (plan.command.as_ref()?, plan.skill.as_ref()?);
         let interpreter = plan.interpreter.as_ref()?;
@@ -50,7 +72,7 @@ impl Wording {
             declared: command.is_declared,
             arguments: String::from_utf8_lossy(request.call.invocation().bytes()).into_owned(),
             argv: command.argv.clone(),
-            argument_notes: (self.notes)(command),
+            argument_notes: (self.notes)(request, command),
             directory: command.directory.clone(),
             interpreter: InterpreterAsked {
                 path: interpreter.path().to_owned(),

@@ -31,6 +31,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Run", &["run", "call", "adopt"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
     ("Decide", &["policy", "trust"]),
+    ("Agents", &["serve", "setup"]),
     ("Set up", &["trust-project", "interpreters", "doctor"]),
 ];
 

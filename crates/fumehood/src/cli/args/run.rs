@@ -56,6 +56,7 @@ impl std::convert::From<RunArgs> for RunRequest {
             roots: args.from.roots,
             script: args.script,
             params: args.params,
+            named: None,
             argv: args.argv,
             interpreter: args.interpreter,
             read: args.read,
