@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use fumehood_core::Code;
 use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::fault::Fault;
@@ -53,22 +54,30 @@ async fn attend(session: Arc<Session>) -> Result<(), Fault> {
     let calls = Arc::clone(server.calls());
     let gone = Arc::clone(&calls);
     let transport = stdio::transport(move || gone.give_up());
-    let ended = tokio::select! {
-        running = server.serve(transport) => match running {
-            Ok(running) => tokio::select! {
-                _ = running.waiting() => Ok(()),
-                () = is_set(&asked_to_end) => Ok(()),
-            },
-            // A client that went before it said anything is no failure.
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(broken(&error)),
-        },
-        () = is_set(&asked_to_end) => Ok(()),
+    let running = tokio::select! {
+        running = server.serve(transport) => running,
+        () = is_set(&asked_to_end) => return Ok(()),
     };
+    let running = match running {
+        Ok(running) => running.waiting(),
+        // A client that went before it said anything is no failure.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(broken(&error)),
+    };
+    tokio::pin!(running);
+    tokio::select! {
+        _ = &mut running => {}
+        () = calls.gone() => {}
+        () = is_set(&asked_to_end) => {}
+    }
     calls.give_up();
     session.end();
     calls.settled(SETTLE).await;
-    ended
+    // What is still to be said goes to a client that has only stopped talking.
+    if !asked_to_end.load(Ordering::Relaxed) {
+        let _ = tokio::time::timeout(LAST_WORDS, running).await;
+    }
+    Ok(())
 }
 
 async fn is_set(flag: &AtomicBool) {
@@ -88,3 +97,4 @@ const THREADS_MAX: usize = 64;
 const LOOK_UP: Duration = Duration::from_millis(50);
 /// How long it waits at the end until nothing runs. What a kill does not end in this time is on record as left.
 const SETTLE: Duration = Duration::from_secs(20);
+const LAST_WORDS: Duration = Duration::from_secs(2);

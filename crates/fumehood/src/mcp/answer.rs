@@ -64,9 +64,10 @@ pub(super) const ARTIFACT_URI: &str = "fumehood://artifact/";
 
 /// What of a fault a model is told: never a command that would change what the person allows.
 fn said(fault: &Fault) -> Value {
-    let message = match fault.message.contains('`') {
-        true => "what was asked for is not possible as things are",
-        false => fault.message.as_str(),
+    let message = match (is_for_people(&fault.message), fault.class) {
+        (false, _) => fault.message.as_str(),
+        (true, Class::Denied) => "the settings of the person do not allow it",
+        (true, _) => "it is not possible as things are on the machine where fumehood runs",
     };
     json!({
         "code": fault.code.as_str(),
@@ -77,11 +78,14 @@ fn said(fault: &Fault) -> Value {
     })
 }
 
+/// Words for people name commands, options, settings and files of theirs.
+fn is_for_people(words: &str) -> bool {
+    words.contains(['`', '[']) || words.contains("--") || words.contains(".toml")
+}
+
 fn advice(fault: &Fault) -> &str {
     let own = fault.advice.as_str();
-    // Advice for people names commands, options and settings of theirs.
-    let is_for_people =
-        ['`', '['].iter().any(|c| own.contains(*c)) || own.contains("--") || own.contains(".toml");
+    let is_for_people = is_for_people(own);
     match (fault.code, fault.class) {
         (Code::SkillNotFound, _) if is_for_people => "list_skills names the skills there are",
         (Code::FileNotFound, _) if is_for_people => "load_skill lists the files of the skill",
@@ -124,7 +128,7 @@ mod tests {
         for code in Code::ALL {
             for advice in advices {
                 let said = said(&Fault::new(*code, "see `fumehood approve`", advice)).to_string();
-                assert!(!said.contains("fumehood ") || said.contains("runs fumehood"), "{said}");
+                assert!(!said.contains("approve") && !said.contains("repin"), "{said}");
                 assert!(!said.contains('`') && !said.contains("--") && !said.contains(".toml"), "{said}");
             }
         }

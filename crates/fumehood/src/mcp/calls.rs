@@ -1,11 +1,11 @@
 //! The calls that are under way: how many there may be, and how they are given up.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fumehood_core::Code;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::fault::Fault;
 use crate::host::Cancel;
@@ -14,11 +14,10 @@ use crate::host::Cancel;
 pub(super) const CALLS_MAX: usize = 32;
 
 /// The calls of one client.
-#[derive(Default)]
 pub(super) struct Calls {
     under_way: Mutex<Vec<(u64, Cancel)>>,
     next: AtomicU64,
-    is_gone: AtomicBool,
+    is_gone: watch::Sender<bool>,
     ended: Notify,
 }
 
@@ -29,10 +28,16 @@ pub(super) struct UnderWay {
 }
 
 impl Calls {
+    /// None yet.
+    pub(super) fn new() -> Arc<Self> {
+        let (is_gone, _) = watch::channel(false);
+        Arc::new(Self { under_way: Mutex::default(), next: AtomicU64::new(0), is_gone, ended: Notify::new() })
+    }
+
     /// One more.
     pub(super) fn begin(self: &Arc<Self>, cancel: Cancel) -> Result<UnderWay, Fault> {
         let mut under_way = self.lock();
-        if self.is_gone.load(Ordering::Acquire) {
+        if *self.is_gone.borrow() {
             return Err(Fault::new(Code::RunEnded, "the client is gone", "nothing ran"));
         }
         if under_way.len() >= CALLS_MAX {
@@ -46,9 +51,24 @@ impl Calls {
 
     /// Gives all of them up, and takes no more.
     pub(super) fn give_up(&self) {
-        self.is_gone.store(true, Ordering::Release);
+        self.is_gone.send_replace(true);
         for (_, cancel) in &*self.lock() {
             cancel.cancel();
+        }
+    }
+
+    /// Waits until the client is gone: nothing reaches it any more.
+    pub(super) async fn gone(&self) {
+        // It is there as long as this is.
+        let _ = self.is_gone.subscribe().wait_for(|is_gone| *is_gone).await;
+    }
+
+    /// Waits for what goes to the client, or until that is gone.
+    pub(super) async fn unless_gone<T>(&self, sent: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            sent = sent => Some(sent),
+            () = self.gone() => None,
         }
     }
 

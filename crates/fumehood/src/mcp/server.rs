@@ -147,6 +147,7 @@ impl ServerHandler for Server {
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
+                () = self.calls.gone() => return Ok(()),
                 more = changed.changed() => {
                     if more.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
@@ -163,7 +164,7 @@ impl ServerHandler for Server {
 
 impl Server {
     pub(super) fn new(session: Arc<Session>) -> Result<Self, Fault> {
-        let (calls, seal) = (Arc::default(), Seal::new()?);
+        let (calls, seal) = (Calls::new(), Seal::new()?);
         let (changed, _) = watch::channel(0);
         Ok(Self { session, calls, seal, offered: Mutex::default(), changed })
     }
@@ -206,7 +207,7 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
         let subject = Subject::of(&request.name, request.arguments.as_ref(), &self.session);
-        let steps = Steps::of(context);
+        let steps = Steps::of(context, &self.calls);
         if let Some(state) = &request.request_state {
             let answer = approval::answered(request.input_responses.as_ref());
             let skill = work.skill().to_owned();
@@ -356,8 +357,7 @@ impl Server {
         };
         self.changed.send_modify(|count| *count += 1);
         if let Some(peer) = told {
-            // A client that is gone need not know.
-            let _ = peer.notify_tool_list_changed().await;
+            let _ = self.calls.unless_gone(peer.notify_tool_list_changed()).await;
         }
     }
 
@@ -385,19 +385,21 @@ impl From<RunStep> for Stage {
 }
 
 /// Whoever wants to know how far a call is.
-struct Steps(Option<ProgressToken>);
+struct Steps {
+    token: Option<ProgressToken>,
+    calls: Arc<Calls>,
+}
 
 impl Steps {
-    fn of(context: &RequestContext<RoleServer>) -> Self {
-        Self(context.meta.get_progress_token())
+    fn of(context: &RequestContext<RoleServer>, calls: &Arc<Calls>) -> Self {
+        Self { token: context.meta.get_progress_token(), calls: Arc::clone(calls) }
     }
 
     async fn tell(&self, context: &RequestContext<RoleServer>, Stage(progress, message): Stage) {
-        let Some(token) = &self.0 else { return };
+        let Some(token) = &self.token else { return };
         let told =
             ProgressNotificationParam::new(token.clone(), progress).with_total(STAGES).with_message(message);
-        // A client that is gone need not know.
-        let _ = context.peer.notify_progress(told).await;
+        let _ = self.calls.unless_gone(context.peer.notify_progress(told)).await;
     }
 
     /// Says again and again that somebody is waited for, so that no client takes a person who reads for a server that hangs.

@@ -21,6 +21,7 @@ mod hostile_runs;
 mod interpreters;
 mod killed;
 mod loader_table;
+mod mcp;
 mod record;
 mod recorded;
 mod run;

@@ -28,11 +28,10 @@ pub(in crate::cli) fn command() -> clap::Command {
 
 const GROUPS: &[(&str, &[&str])] = &[
     ("Read skills", &["check", "list", "show", "cat", "diff"]),
-    ("Run", &["run", "call", "adopt"]),
+    ("Run", &["run", "call", "adopt", "serve"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
     ("Decide", &["policy", "trust"]),
-    ("Agents", &["serve", "setup"]),
-    ("Set up", &["trust-project", "interpreters", "doctor"]),
+    ("Set up", &["setup", "trust-project", "interpreters", "doctor"]),
 ];
 
 /// The error with what to type instead, where we know more than what is in the way.

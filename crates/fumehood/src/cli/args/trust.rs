@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser as _;
+use fumehood_core::AgentLabel;
 
 use super::From;
 use super::run::{seconds, workspace};
+use super::serve::label;
 use crate::host::TrustRequest;
 
 #[derive(Debug, clap::Subcommand)]
@@ -37,6 +39,9 @@ pub(in crate::cli) struct TrustAddArgs {
     /// The workspace that calls have; with ":rw" one that they may change.
     #[arg(long, value_name = "DIR[:rw]", value_parser = clap::builder::PathBufValueParser::new().try_map(workspace))]
     workspace: Option<(PathBuf, bool)>,
+    /// The agent whose calls are trusted, as `serve --as` names it; those of the command line if not given.
+    #[arg(long = "as", value_name = "NAME", value_parser = label)]
+    agent: Option<AgentLabel>,
     /// The most seconds that a call may ask for.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<u64>,
@@ -59,6 +64,7 @@ impl std::convert::From<TrustAddArgs> for TrustRequest {
             paths: args.paths,
             workspace: args.workspace,
             timeout: args.timeout,
+            agent: args.agent,
         }
     }
 }
