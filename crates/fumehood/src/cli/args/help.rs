@@ -30,7 +30,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Read skills", &["check", "list", "show", "cat", "diff"]),
     ("Run", &["run", "call", "adopt"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
-    ("Decide", &["policy", "trust"]),
+    ("Decide", &["pending", "approve", "deny", "policy", "trust"]),
     ("Set up", &["trust-project", "interpreters", "doctor"]),
 ];
 
