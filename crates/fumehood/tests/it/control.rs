@@ -138,13 +138,16 @@ fn a_program_without_a_terminal_answers_nothing() {
     assert_eq!((stand.state(&id), ids(&pending(&world))), (Some(State::Pending), vec![id.as_str()]));
 }
 
+/// How a request ends while somebody reads it.
+type End = fn(&Stand, &str);
+
 // mcp.md 4.2: what is over while it is read is taken back with its reason.
 #[test]
 fn a_question_that_is_over_is_taken_back() {
-    let ends: [(fn(&Stand, &str), &str, &str); 3] = [
+    let ends: [(End, &str, &str); 3] = [
         (
             |stand, id| {
-                stand.requests.decide(ProposalId::parse(id).unwrap(), Answer::No, Surface::Page).unwrap()
+                stand.requests.decide(ProposalId::parse(id).unwrap(), Answer::No, Surface::Page).unwrap();
             },
             "this request has its answer already",
             "E_CONSENT_DECIDED",
@@ -326,7 +329,7 @@ fn holding(world: &World) -> (Child, String) {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     while !world.has(MARK) {
         assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "it holds nothing");
         thread::sleep(Duration::from_millis(10));
@@ -338,7 +341,7 @@ fn holding(world: &World) -> (Child, String) {
 
 fn sockets(world: &World) -> usize {
     let names = fs::read_dir(world.path("home/.local/share/fumehood/control")).unwrap();
-    names.filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".sock")).count()
+    names.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|is| is == "sock")).count()
 }
 
 // CHK-016, CHK-021: with the process its requests are gone; the name that it leaves is swept by whoever looks or starts.

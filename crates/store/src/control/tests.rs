@@ -23,7 +23,7 @@ fn names(folder: &Scratch) -> Vec<String> {
 /// The name that a process leaves which was killed.
 fn leave_dead(folder: &Scratch, digit: char) -> PathBuf {
     let name = format!("{}{SUFFIX}", digit.to_string().repeat(32));
-    let path = folder.at(&format!("state/control/{name}"));
+    let path = folder.at(format!("state/control/{name}"));
     drop(UnixListener::bind(&path).unwrap());
     path
 }
@@ -84,9 +84,9 @@ fn names_of_the_dead_are_removed_and_nothing_else() {
     let living = control.listen().unwrap();
     let dead = leave_dead(&folder, 'a');
     fs::write(folder.at("state/control/notes.sock"), b"").unwrap();
-    fs::write(folder.at(&format!("state/control/{}{SUFFIX}", "b".repeat(32))), b"").unwrap();
-    let link = folder.at(&format!("state/control/{}{SUFFIX}", "c".repeat(32)));
-    symlink(folder.at(&format!("state/control/{}", living.name)), &link).unwrap();
+    fs::write(folder.at(format!("state/control/{}{SUFFIX}", "b".repeat(32))), b"").unwrap();
+    let link = folder.at(format!("state/control/{}{SUFFIX}", "c".repeat(32)));
+    symlink(folder.at(format!("state/control/{}", living.name)), &link).unwrap();
     // Somebody makes a socket just now: it could be the one that refuses.
     let lock = control.dir.lock(LOCK).unwrap();
     assert_eq!(control.sockets().unwrap().len(), 2);

@@ -117,7 +117,7 @@ fn a_hundred_at_once_are_all_answered() {
             scope.spawn(move || {
                 all.wait();
                 let mut peer = UnixStream::connect(place).unwrap();
-                let line = if number % 2 == 0 { decide(id, "yes") } else { decide(id, "no") };
+                let line = if number.is_multiple_of(2) { decide(id, "yes") } else { decide(id, "no") };
                 peer.write_all(format!("{line}\n").as_bytes()).unwrap();
                 let mut answer = String::new();
                 peer.read_to_string(&mut answer).unwrap();
@@ -153,7 +153,7 @@ fn another_user_is_refused_unread() {
         let _ = peer.read_to_end(&mut answer);
         std::io::Result::Ok(answer)
     };
-    let shut = as_another_user(&ask).map(|answer| answer.map_err(|error| error.kind()));
+    let shut = as_another_user(ask).map(|answer| answer.map_err(|error| error.kind()));
     assert_eq!(shut, is_root().then_some(Err(std::io::ErrorKind::PermissionDenied)));
     let mut folder = world.path("");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
@@ -162,7 +162,7 @@ fn another_user_is_refused_unread() {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     }
     fs::set_permissions(&place, fs::Permissions::from_mode(0o666)).unwrap();
-    assert_eq!(as_another_user(&ask).map(Result::unwrap), is_root().then(Vec::new));
+    assert_eq!(as_another_user(ask).map(Result::unwrap), is_root().then(Vec::new));
     assert_eq!(stand.state(&id), Some(State::Pending));
     // Nor does a person talk to what is open to others.
     assert_eq!(text(&world.fault(["pending"], 3)["code"]), "E_HOME_REFUSED");
