@@ -10,6 +10,7 @@ mod interpreters;
 mod interrupt;
 mod json;
 mod output;
+mod pending;
 mod policy;
 mod progress;
 mod render;
@@ -98,6 +99,9 @@ fn run(args: Args, serve: Serve) -> Result<ExitCode, Fault> {
         }
         Command::Setup(args) => setup::setup(&args),
         Command::Adopt(args) => adopt::adopt(&host(args.from.search.limits())?, args, &out),
+        Command::Pending => pending::pending(&out),
+        Command::Approve(args) => pending::approve(&args.id, &out),
+        Command::Deny(args) => pending::deny(&args.id, &out),
         Command::Runs(args) => {
             let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
             let report = host(WalkLimits::default())?.runs(limit, args.before)?;

@@ -9,6 +9,7 @@ mod diff;
 mod doctor;
 mod execution;
 mod interpreters;
+mod pending;
 mod policy;
 mod question;
 mod record;
@@ -36,6 +37,8 @@ pub use question::{
     Answer, ArgumentNote, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SkillAsked,
     Variable,
 };
+
+pub use pending::{DecisionReport, PendingReport, PendingRequest};
 
 pub use policy::{
     CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicyTestReport,

@@ -109,6 +109,16 @@ pub(super) enum Command {
     /// Check that the record of runs is whole.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// List the requests for approval that nobody has answered.
+    ///
+    /// Those of all agents that fumehood serves on this machine for you; each is open for five minutes.
+    Pending,
+    /// Answer one of them. Shows all of it and asks at the terminal.
+    ///
+    /// A yes is good for one call of exactly what was shown, once whoever asked makes it again. Any other answer denies it.
+    Approve(RequestArgs),
+    /// Deny one of them at once. Needs a terminal.
+    Deny(RequestArgs),
     /// Read policy.toml: what is wrong with it, and what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
@@ -197,6 +207,12 @@ pub(super) struct RunsArgs {
     /// Only those before this row of the journal: where an earlier list says that there are more.
     #[arg(long, value_name = "SEQ")]
     pub(super) before: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RequestArgs {
+    /// The request, as `pending` lists it; its first eight digits are enough if no other begins like that.
+    pub(super) id: String,
 }
 
 #[derive(Debug, clap::Args)]

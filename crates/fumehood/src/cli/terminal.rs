@@ -159,19 +159,28 @@ fn sentence(over: Over) -> &'static str {
 /// # Errors
 /// `E_TERMINAL_REQUIRED` without a controlling terminal, `E_NOT_CONFIRMED` for any answer but `y` or `yes`.
 pub(super) fn confirm(question: &str) -> Result<(), Fault> {
-    let no_terminal = || {
-        Fault::new(
-            Code::TerminalRequired,
-            "this needs a person at a terminal, and there is none",
-            "run it yourself in a terminal; no program can answer for you",
-        )
-    };
-    let terminal = Terminal::open().ok_or_else(no_terminal)?;
+    let terminal = required()?;
     let reply = terminal.ask("", question, Duration::ZERO, &|| None).map_err(|_| no_terminal())?;
     if is_yes(&reply) {
         return Ok(());
     }
     Err(Fault::new(Code::NotConfirmed, "the answer was not yes", "nothing was changed"))
+}
+
+/// The controlling terminal, for what nobody decides without one.
+///
+/// # Errors
+/// `E_TERMINAL_REQUIRED`.
+pub(super) fn required() -> Result<Terminal, Fault> {
+    Terminal::open().ok_or_else(no_terminal)
+}
+
+pub(super) fn no_terminal() -> Fault {
+    Fault::new(
+        Code::TerminalRequired,
+        "this needs a person at a terminal, and there is none",
+        "run it yourself in a terminal; no program can answer for you",
+    )
 }
 
 /// A yes is a whole line: what ends in another way than by Enter, or goes on beyond what is looked at, is none.

@@ -13,6 +13,7 @@ mod artifact;
 mod bugs;
 mod cli;
 mod compat;
+mod control;
 mod doctor;
 mod envelope;
 mod hostile;

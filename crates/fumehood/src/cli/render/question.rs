@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use fumehood_core::Shown;
 
-use super::when::when;
+use super::when::{since, when};
 use super::{plural, quoted};
 use crate::cli::output::{BOLD, RESET, WARNING};
 use crate::report::{ArgumentNote, AxisAsked, FileAsked, History, Question};
@@ -15,13 +15,13 @@ pub(in crate::cli) fn prompt() -> String {
     format!("{BOLD}Run it once? [y/N]{RESET} ")
 }
 
-/// The question, without its last line.
-pub(in crate::cli) fn question(question: &Question) -> String {
+/// The question, without its last line. `now_unix_ms` is given for one that was not made just now.
+pub(in crate::cli) fn question(question: &Question, now_unix_ms: Option<u64>) -> String {
     let mut text = String::new();
     let out = &mut text;
     let (file, skill) = (quoted(&question.file), quoted(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
-    asked(out, question);
+    asked(out, question, now_unix_ms);
     confined(out, question);
     runs(out, question);
     touches(out, question);
@@ -44,7 +44,7 @@ fn bounds(out: &mut String, axes: &[AxisAsked]) {
 }
 
 /// Who asks, and why.
-fn asked(out: &mut String, question: &Question) {
+fn asked(out: &mut String, question: &Question, now_unix_ms: Option<u64>) {
     let skill = &question.skill;
     if question.declared && !question.description.is_empty() {
         let label = if skill.overlay.is_some() { "described as" } else { "its author says" };
@@ -52,7 +52,11 @@ fn asked(out: &mut String, question: &Question) {
     }
     line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
     line(out, "asked because", &question.why);
-    line(out, "request", format_args!("{}, open for 5 minutes, good once", question.id));
+    let open = match now_unix_ms {
+        None => "open for 5 minutes".to_owned(),
+        Some(now) => since(question.created_unix_ms, question.expires_unix_ms, now),
+    };
+    line(out, "request", format_args!("{}, {open}, good once", question.id));
     if let Some(folder) = &question.state_folder {
         line(out, "state folder", whole(folder));
     }
