@@ -340,6 +340,7 @@ codes! {
     HiddenText "W_HIDDEN_TEXT" Invalid false "SKILL.md holds characters that a reader cannot see or that turn text round; a model reads them."
     AllowedToolsForm "N_ALLOWED_TOOLS_FORM" Invalid false "allowed-tools is a list or has commas where the standard has one space-separated string."
     AllowedToolsMalformed "W_ALLOWED_TOOLS_MALFORMED" Invalid false "allowed-tools could not be read; it counts as an empty list."
+    BodyTools "N_BODY_TOOLS" Invalid false "The body names tools of its host; fumehood offers none of them, and a host that does must be there."
     HostTools "N_HOST_TOOLS" Invalid false "The skill names tools of its host in allowed-tools; a request, never a grant."
 
     // Manifests and execution.
@@ -362,6 +363,7 @@ codes! {
     ArtifactRange "E_ARTIFACT_RANGE" Invalid false "A line, an offset or a bound is none that a reader takes."
     ArtifactPattern "E_ARTIFACT_PATTERN" Invalid false "The pattern is no regular expression, is too large, or spans lines."
     ArtifactDamaged "E_ARTIFACT_DAMAGED" Unavailable false "An artifact on the disk is not what was put there."
+    NothingApproved "E_NOTHING_APPROVED" Missing false "No revision of the skill is on record as approved."
     ReceiptNotFound "E_RECEIPT_NOT_FOUND" Missing false "No receipt of that id is on record."
     JournalDamaged "E_JOURNAL_DAMAGED" Unavailable false "The journal cannot be read; move it aside to keep it, and a new one is begun."
     JournalForeign "E_JOURNAL_FOREIGN" Unavailable false "The file at the journal's place is not fumehood's, or another version's."

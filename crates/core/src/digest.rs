@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    // The framing is a promise: this value was computed by an independent program (docs/decisions/0001).
+    // CHK-130: the framing is a promise: this value was computed by an independent program (docs/decisions/0001).
     #[test]
     fn framing_is_version_1() {
         assert_eq!(
@@ -230,6 +230,7 @@ mod tests {
         assert_eq!(VerifiedRevision::of(&bytes).revision(), revision(&files));
     }
 
+    // CHK-130: each path, size and byte, in whatever order they come.
     #[test]
     fn every_part_counts() {
         let base = revision(&[("a", b"1"), ("b", b"2")]);

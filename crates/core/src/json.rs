@@ -17,6 +17,7 @@ pub use number::Number;
 use crate::code::{Code, Coded};
 use crate::diagnostic::Place;
 use crate::limits::{JSON_DEPTH_MAX, JSON_NODES_MAX};
+use crate::wiped::wipe;
 
 /// A JSON value that passed the bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +119,19 @@ impl Json {
     pub fn to_bytes(&self) -> Vec<u8> {
         // Writing to memory cannot fail, and every key is a string.
         serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Overwrites every text in it, for values that must not stay in memory. Nothing of it is left then.
+    pub(crate) fn wipe(&mut self) {
+        match core::mem::replace(self, Self::Null) {
+            Self::Null | Self::Bool(_) | Self::Number(_) => {}
+            Self::String(text) => wipe(&mut text.into_bytes()),
+            Self::Array(mut items) => items.iter_mut().for_each(Self::wipe),
+            Self::Object(entries) => entries.into_iter().for_each(|(key, mut value)| {
+                wipe(&mut key.into_bytes());
+                value.wipe();
+            }),
+        }
     }
 
     /// The JSON type's name, as messages use it.

@@ -240,6 +240,7 @@ impl fmt::Display for ToolName {
 mod tests {
     use super::*;
 
+    // CHK-065: 64 characters of a name, and one over.
     #[test]
     fn skill_names() {
         let long = "a".repeat(64);

@@ -316,6 +316,7 @@ pub fn verdict(opening: &Opening, closing: &Closing) -> Verdict {
         (_, Some(Killed::Deadline), _) => failed(Failure::Timeout),
         (_, Some(Killed::Output), _) => Verdict::Failed(Failure::Execution, Code::ScriptOutputLimit),
         (_, Some(Killed::Cancelled), _) => failed(Failure::Cancelled),
+        (_, Some(Killed::Content), _) => failed(Failure::BadResponse),
         (_, None, Some(Exit::Signal(_))) => failed(Failure::Execution),
         // Whether another exit code is a failure of a text script is the deployer's to say.
         (_, None, Some(Exit::Code(1..))) if opening.tier == Tier::Checked => failed(Failure::Execution),

@@ -122,6 +122,7 @@ fn read_into(bytes: &[u8], found: Found<'_>, report: &mut Report<'_>) -> Option<
     let read = fields::read(&block, found.directory, report)?;
     body::warn_of_hidden_text(text, report);
     body::note_host_features(&text[parts.body.clone()], parts.body_line, &block.entries, report);
+    body::note_host_tools(&text[parts.body.clone()], parts.body_line, report);
     Some(SkillText {
         name: read.name,
         declared_name: read.declared_name,

@@ -87,7 +87,11 @@ fn run(args: Args, serve: Serve) -> Result<ExitCode, Fault> {
         }
         Command::Cat(args) => cat(&args, &out),
         Command::Diff(args) => {
-            let report = host(args.from.search.limits())?.diff(&args.skill, &args.other, &args.from.roots)?;
+            let host = host(args.from.search.limits())?;
+            let report = match &args.other {
+                Some(other) => host.diff(&args.skill, other, &args.from.roots)?,
+                None => host.diff_since_approved(&args.skill, &args.from.roots)?,
+            };
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
         Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),

@@ -8,6 +8,7 @@ mod desk;
 mod diff;
 mod doctor;
 mod interpreters;
+mod past;
 mod pending;
 mod person;
 mod policy;

@@ -13,6 +13,7 @@ mod server;
 mod stdio;
 mod tools;
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,6 +35,8 @@ use server::Server;
 /// Those of [`Host::open_session`]; `E_OUTPUT_FAILED` where the client does not speak the protocol, or standard streams do not work.
 pub fn serve(host: &Host, options: SessionOptions) -> Result<(), Fault> {
     let session = Arc::new(host.open_session(options)?);
+    // Where nobody can come to the desk, what a client cannot ask about stays unanswered; all else is as ever.
+    let _reachable = host.serve_desk(session.desk()).map_err(|fault| note(&fault)).ok();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(THREADS_MAX)
@@ -84,6 +87,12 @@ async fn is_set(flag: &AtomicBool) {
     while !flag.load(Ordering::Relaxed) {
         tokio::time::sleep(LOOK_UP).await;
     }
+}
+
+/// For whoever looks after the process: standard output is the protocol's.
+fn note(fault: &Fault) {
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(std::io::stderr(), "fumehood: {}", fumehood_core::Shown::inline(&fault.to_string()));
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Fault {

@@ -34,8 +34,8 @@ pub use call::CallReport;
 pub use content::Content;
 
 pub use question::{
-    Answer, ArgumentNote, AxisAsked, FileAsked, History, InterpreterAsked, LimitAsked, Question, SkillAsked,
-    Variable,
+    Answer, ArgumentNote, AxisAsked, FileAsked, FileSince, History, InterpreterAsked, LimitAsked, Question,
+    SkillAsked, Variable,
 };
 
 pub use pending::{DecisionReport, PendingReport, PendingRequest};

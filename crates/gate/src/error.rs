@@ -9,7 +9,7 @@ use fumehood_core::event::Denial;
 use fumehood_core::receipt::{Exit, Killed, Processes};
 use fumehood_core::schema::Issues;
 use fumehood_core::tool::Failure;
-use fumehood_core::{ArtifactId, CallId, ProposalId, ReceiptId};
+use fumehood_core::{ArtifactId, CallId, ProposalId, ReceiptId, Wiped};
 
 use crate::runner::RunError;
 
@@ -66,9 +66,9 @@ pub struct Ran {
     pub elapsed: Duration,
 }
 
-/// Bytes that a program wrote: never for a log or a terminal as they are. `Debug` prints the size.
+/// Bytes that a program wrote: never for a log or a terminal as they are. Overwritten when dropped. `Debug` prints the size.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Excerpt(pub Vec<u8>);
+pub struct Excerpt(pub Wiped);
 
 impl GateError {
     pub(crate) fn new(failure: Failure, code: Code, message: impl Into<String>) -> Self {

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use fumehood_core::Call;
 use fumehood_core::code::{Code, Coded};
 use fumehood_core::receipt::{Applied, Exit, Killed, Processes};
 use fumehood_core::tool::{Failure, Tier};
+use fumehood_core::{Call, Wiped};
 
 use crate::clearance::{Accepted, Attempt};
 use crate::plan::Plan;
@@ -67,11 +67,11 @@ pub struct RawOutput {
     pub error: Option<RunError>,
 }
 
-/// What was read of one stream.
+/// What was read of one stream. Overwritten when it is dropped.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Stream {
     /// The first bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Wiped,
     /// How many more were read and dropped.
     pub dropped: u64,
 }
@@ -91,7 +91,7 @@ impl RawOutput {
     /// A tool in the host's process answered.
     pub fn answer(bytes: Vec<u8>) -> Self {
         Self {
-            output: Stream { bytes, dropped: 0 },
+            output: Stream { bytes: bytes.into(), dropped: 0 },
             errors: Stream::default(),
             exit: None,
             killed: None,

@@ -5,6 +5,7 @@
 //! reads; it succeeds only with exit code zero, one JSON value that fits the output schema, and no process left. There is one
 //! attempt, and no way around: where this cannot run, nothing else runs instead (CHK-080, CHK-109).
 
+mod heard;
 mod input;
 mod planner;
 mod run;

@@ -216,13 +216,13 @@ impl ScriptSkill {
     }
 }
 
-/// Waits for its end, with its files removed and the events told.
+/// Waits for the end of a program, with its files removed and the events told. How it is waited for is the caller's to say.
 pub(crate) fn wait(
     attempt: &Attempt<'_>,
-    confined: sandbox::Confined,
     staged: Staged,
+    wait: impl FnOnce(&dyn Fn() -> bool) -> Result<sandbox::Outcome, sandbox::SandboxError>,
 ) -> Result<sandbox::Outcome, sandbox::SandboxError> {
-    let outcome = confined.wait(&|| attempt.is_cancelled());
+    let outcome = wait(&|| attempt.is_cancelled());
     // Nothing of the run is left that could read it; what cannot be removed now is swept at the next start.
     let _ = staged.remove();
     if let Ok(outcome) = &outcome {

@@ -1,5 +1,7 @@
 //! A run, from its start to the empty sandbox.
 
+use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -35,9 +37,9 @@ pub struct Outcome {
     pub exit: Option<Exit>,
     /// Why the sandbox was ended from outside, if it was.
     pub killed: Option<Killed>,
-    /// Standard output, up to the cap.
+    /// Standard output, up to the cap; without bytes if somebody else took them.
     pub output: Captured,
-    /// Standard error, up to the cap.
+    /// Standard error, likewise.
     pub errors: Captured,
     /// From the program's start to the empty sandbox.
     pub elapsed: Duration,
@@ -52,7 +54,7 @@ pub enum Exit {
     Signal(u8),
 }
 
-/// Why a run was ended from outside.
+/// Why a run was ended from outside, or would have been if it had not ended by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
     /// The deadline passed.
@@ -61,6 +63,17 @@ pub enum Killed {
     Output,
     /// The caller asked for it.
     Cancelled,
+    /// Who watched what it wrote gave it up.
+    Watcher,
+}
+
+/// Where a program writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
 }
 
 /// What was read of one stream.
@@ -86,8 +99,8 @@ impl Confined {
             end,
             report,
             input: Some(input),
-            output: Stream::new(output, profile.output_bytes_max),
-            errors: Stream::new(errors, profile.errors_bytes_max),
+            output: Stream::new(Channel::Output, output, profile.output_bytes_max),
+            errors: Stream::new(Channel::Errors, errors, profile.errors_bytes_max),
             started: Instant::now(),
             wall: profile.wall,
             grace: profile.grace,
@@ -106,13 +119,40 @@ impl Confined {
     ///
     /// # Errors
     /// [`SandboxError::LauncherGone`] if the launcher died; its children died with it.
-    pub fn wait(mut self, is_cancelled: &dyn Fn() -> bool) -> Result<Outcome, SandboxError> {
+    pub fn wait(self, is_cancelled: &dyn Fn() -> bool) -> Result<Outcome, SandboxError> {
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let mut outcome = self.watch(is_cancelled, &mut |channel, piece| {
+            match channel {
+                Channel::Output => output.extend_from_slice(piece),
+                Channel::Errors => errors.extend_from_slice(piece),
+            }
+            ControlFlow::Continue(())
+        })?;
+        (outcome.output.bytes, outcome.errors.bytes) = (output, errors);
+        Ok(outcome)
+    }
+
+    /// The same, and every piece of output goes to `take` as it is read, and is kept by nobody else: what it was read into is
+    /// overwritten. Never more than a stream's cap altogether.
+    ///
+    /// When `take` breaks off, the run is ended as one that passed its cap is, and `take` is not called again; what is read
+    /// from then on is counted as dropped. The first reason to end a run is the one that is told.
+    ///
+    /// # Errors
+    /// As [`Confined::wait`].
+    pub fn watch(
+        mut self,
+        is_cancelled: &dyn Fn() -> bool,
+        take: &mut dyn FnMut(Channel, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Outcome, SandboxError> {
         drop(self.input.take());
+        let fails_on_excess = self.on_excess == OnExcess::Fail;
+        let mut reader = Reader { take, fails_on_excess, is_given_up: false, trouble: None };
         let (mut exit, mut killed, mut kill_at) = (None, None, None);
         loop {
             let now = Instant::now();
             if killed.is_none() {
-                killed = self.reason_to_kill(now, is_cancelled);
+                killed = reader.trouble.or_else(|| self.reason_to_kill(now, is_cancelled));
                 if killed.is_some() {
                     self.ask_to_leave();
                     kill_at = Some(now + self.grace);
@@ -122,10 +162,10 @@ impl Confined {
                 self.kill();
                 kill_at = None;
             }
-            match self.step(kill_at)? {
+            match self.step(kill_at, &mut reader)? {
                 Some(Record::Exited { code }) => exit = Some(Exit::Code(code)),
                 Some(Record::Signalled { signal }) => exit = Some(Exit::Signal(signal)),
-                Some(Record::Empty) => return Ok(self.finish(exit, killed)),
+                Some(Record::Empty) => return Ok(self.finish(exit, killed, reader)),
                 Some(_) => return Err(SandboxError::LauncherGone),
                 None => {}
             }
@@ -133,9 +173,7 @@ impl Confined {
     }
 
     fn reason_to_kill(&self, now: Instant, is_cancelled: &dyn Fn() -> bool) -> Option<Killed> {
-        let excess = self.output.captured.dropped > 0 || self.errors.captured.dropped > 0;
         match () {
-            () if excess && self.on_excess == OnExcess::Fail => Some(Killed::Output),
             () if now.duration_since(self.started) >= self.wall => Some(Killed::Deadline),
             () if is_cancelled() => Some(Killed::Cancelled),
             () => None,
@@ -143,7 +181,11 @@ impl Confined {
     }
 
     /// Waits a moment for output or a record.
-    fn step(&mut self, kill_at: Option<Instant>) -> Result<Option<Record>, SandboxError> {
+    fn step(
+        &mut self,
+        kill_at: Option<Instant>,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<Record>, SandboxError> {
         let now = Instant::now();
         let until = kill_at.unwrap_or(self.started + self.wall);
         let patience = until.saturating_duration_since(now).min(LOOK_UP).max(Duration::from_millis(1));
@@ -163,8 +205,8 @@ impl Confined {
             (!waiting[0].revents().is_empty(), waiting[1..].iter().any(|fd| !fd.revents().is_empty()))
         };
         if ready {
-            self.output.read_ready();
-            self.errors.read_ready();
+            self.output.read_ready(reader);
+            self.errors.read_ready(reader);
         }
         if !report_ready {
             return Ok(None);
@@ -176,16 +218,15 @@ impl Confined {
     }
 
     /// Nobody is left who could write: what is in the pipes is all there is.
-    fn finish(mut self, exit: Option<Exit>, killed: Option<Killed>) -> Outcome {
-        self.output.read_all();
-        self.errors.read_all();
-        let late = self.on_excess == OnExcess::Fail
-            && (self.output.captured.dropped + self.errors.captured.dropped) > 0;
+    fn finish(mut self, exit: Option<Exit>, killed: Option<Killed>, mut reader: Reader<'_>) -> Outcome {
+        self.output.read_all(&mut reader);
+        self.errors.read_all(&mut reader);
+        let taken = |stream: &Stream| Captured { bytes: Vec::new(), dropped: stream.dropped };
         Outcome {
             exit,
-            killed: killed.or(late.then_some(Killed::Output)),
-            output: std::mem::take(&mut self.output.captured),
-            errors: std::mem::take(&mut self.errors.captured),
+            killed: killed.or(reader.trouble),
+            output: taken(&self.output),
+            errors: taken(&self.errors),
             elapsed: self.started.elapsed(),
         }
     }
@@ -208,43 +249,79 @@ impl Drop for Confined {
 /// One output pipe of a run.
 #[derive(Debug)]
 struct Stream {
+    channel: Channel,
     pipe: Option<OwnedFd>,
-    captured: Captured,
-    bytes_max: usize,
+    /// How many more bytes are taken of it.
+    room: usize,
+    /// How many were read and not taken.
+    dropped: u64,
+}
+
+/// Where what is read goes, and what was wrong with it first.
+struct Reader<'a> {
+    take: &'a mut dyn FnMut(Channel, &[u8]) -> ControlFlow<()>,
+    fails_on_excess: bool,
+    is_given_up: bool,
+    trouble: Option<Killed>,
 }
 
 impl Stream {
-    fn new(pipe: OwnedFd, bytes_max: usize) -> Self {
+    fn new(channel: Channel, pipe: OwnedFd, bytes_max: usize) -> Self {
         // Without blocking, so that reading stops where the pipe is empty and not where its last writer lets go.
         let _ = rustix::io::ioctl_fionbio(&pipe, true);
-        Self { pipe: Some(pipe), captured: Captured::default(), bytes_max }
+        Self { channel, pipe: Some(pipe), room: bytes_max, dropped: 0 }
     }
 
     /// Reads until nothing is left, for when nobody can write any more.
-    fn read_all(&mut self) {
-        while self.read_ready() {}
+    fn read_all(&mut self, reader: &mut Reader<'_>) {
+        while self.read_ready(reader) {}
     }
 
     /// Reads what is there, up to a bound, and says whether there may be more.
-    fn read_ready(&mut self) -> bool {
+    fn read_ready(&mut self, reader: &mut Reader<'_>) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         let mut buffer = [0; 16 << 10];
+        let mut may_be_more = true;
         for _ in 0..READS_AT_ONCE {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(0) => {
-                    self.pipe = None;
-                    return false;
+                    (self.pipe, may_be_more) = (None, false);
+                    break;
                 }
                 Ok(length) => {
-                    let room = self.bytes_max.saturating_sub(self.captured.bytes.len()).min(length);
-                    self.captured.bytes.extend_from_slice(&buffer[..room]);
-                    self.captured.dropped += (length - room) as u64;
+                    let taken = reader.take(self.channel, &buffer[..length], self.room);
+                    self.room -= taken;
+                    self.dropped += (length - taken) as u64;
                 }
                 Err(Errno::INTR) => {}
-                Err(_) => return false,
+                Err(_) => {
+                    may_be_more = false;
+                    break;
+                }
             }
         }
-        true
+        buffer.fill(0);
+        // Without somebody who looks at it, the compiler could leave the writing out.
+        black_box(&buffer);
+        may_be_more
+    }
+}
+
+impl Reader<'_> {
+    /// Hands on as much of a piece as there is room for, and says how much that was.
+    fn take(&mut self, channel: Channel, piece: &[u8], room: usize) -> usize {
+        if self.is_given_up {
+            return 0;
+        }
+        let taken = piece.len().min(room);
+        if taken > 0 && (self.take)(channel, &piece[..taken]).is_break() {
+            self.is_given_up = true;
+            self.trouble.get_or_insert(Killed::Watcher);
+        }
+        if taken < piece.len() && self.fails_on_excess {
+            self.trouble.get_or_insert(Killed::Output);
+        }
+        taken
     }
 }
 
@@ -275,21 +352,54 @@ mod tests {
         while written < bytes {
             written += rustix::io::write(&write, &vec![b'x'; bytes - written]).unwrap();
         }
-        let mut stream = Stream::new(read, 1000);
-        stream.read_all();
-        assert_eq!(stream.captured.bytes.len(), 1000);
-        assert_eq!(stream.captured.dropped, bytes as u64 - 1000);
+        let mut stream = Stream::new(Channel::Output, read, 1000);
+        let mut taken = 0;
+        let mut take = |channel, piece: &[u8]| {
+            assert_eq!(channel, Channel::Output);
+            taken += piece.len();
+            ControlFlow::Continue(())
+        };
+        let mut reader = Reader { take: &mut take, fails_on_excess: true, is_given_up: false, trouble: None };
+        stream.read_all(&mut reader);
+        assert_eq!(reader.trouble, Some(Killed::Output));
+        assert_eq!((stream.room, stream.dropped), (0, bytes as u64 - 1000));
         // Whoever holds the other end open is not waited for.
         assert!(stream.pipe.is_some());
         drop(write);
         // A process that another test starts right now has a copy for a moment.
         let is_over = || {
-            stream.read_all();
+            stream.read_all(&mut reader);
             stream.pipe.is_none()
         };
         assert!(std::iter::repeat_with(is_over).take(1000).any(|is_over| {
             std::thread::sleep(Duration::from_millis(1));
             is_over
         }));
+        assert_eq!(taken, 1000);
+    }
+
+    // CHK-126: the first reason is the one that counts, and who gave up is left alone.
+    #[test]
+    fn the_first_trouble_is_the_trouble() {
+        for (pieces, trouble, expected) in [
+            (["good", "good"], None, 8),
+            (["good", "bad"], Some(Killed::Watcher), 7),
+            (["bad", "good and more than there is room for"], Some(Killed::Watcher), 3),
+            (["good and more than there is room for", "bad"], Some(Killed::Output), 10),
+            (["bad and more than there is room for", "good"], Some(Killed::Watcher), 10),
+        ] {
+            let (mut taken, mut room) = (0, 10);
+            let mut take = |_, piece: &[u8]| {
+                taken += piece.len();
+                if piece.starts_with(b"bad") { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let mut reader =
+                Reader { take: &mut take, fails_on_excess: true, is_given_up: false, trouble: None };
+            for piece in pieces {
+                room -= reader.take(Channel::Errors, piece.as_bytes(), room);
+            }
+            assert_eq!(reader.trouble, trouble, "{pieces:?}");
+            assert_eq!(taken, expected, "{pieces:?}");
+        }
     }
 }

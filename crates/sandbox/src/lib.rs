@@ -70,7 +70,7 @@ mod sys;
 mod wire;
 mod zygote;
 
-pub use confined::{Captured, Confined, Exit, Killed, Outcome};
+pub use confined::{Captured, Channel, Confined, Exit, Killed, Outcome};
 pub use enforcement::{Axis, Enforcement, Level, Obstacle, State};
 pub use launch::{Sandbox, SandboxError, probe};
 pub use profile::{Access, Limits, OnExcess, Profile, ProfileBuilder, ProfileError};

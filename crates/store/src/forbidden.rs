@@ -1,17 +1,22 @@
 //! Places that no script is ever given.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::home::Home;
 use crate::{policy, settings};
 
-/// The places that are never granted, as the host knows them. Paths are compared by component.
+/// The places that are never granted, as the host knows them. Paths are compared by component, and also by which folders they
+/// lead to: where a folder is mounted in two places, both are meant.
 ///
 /// `/` and [`RESERVED`] are always among them, and so are the state and the config folder.
 #[derive(Clone, Debug)]
 pub struct Forbidden {
     /// Absolute, each behind all links and, where that differs, as it was given.
     places: Vec<(ForbiddenKind, PathBuf)>,
+    /// The same by identity, and what holds them.
+    known: Vec<(ForbiddenKind, Known)>,
 }
 
 /// Why a place is never granted.
@@ -44,7 +49,7 @@ const TEMPORARY: &str = "/tmp";
 impl Forbidden {
     /// The state and the config folder, the files of settings and policy behind their links, and what is always forbidden.
     pub fn of(home: &Home) -> Self {
-        Self { places: Vec::new() }
+        Self { places: Vec::new(), known: Vec::new() }
             .with(ForbiddenKind::State, &home.state)
             .with(ForbiddenKind::Config, &home.config)
             // Who keeps settings under version control has a link here to a file in some project.
@@ -57,6 +62,7 @@ impl Forbidden {
     pub fn with(mut self, kind: ForbiddenKind, path: &Path) -> Self {
         let given = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         let resolved = resolved(&given);
+        self.known.push((kind, Known::of(&resolved)));
         if resolved != given {
             self.places.push((kind, given));
         }
@@ -73,10 +79,17 @@ impl Forbidden {
         let listed = self.places.iter().find(|(kind, place)| {
             place.starts_with(folder) || (*kind != ForbiddenKind::Home && folder.starts_with(place))
         });
+        let mounted = || {
+            let (folder, chain) = (identity(folder), Chain::of(folder));
+            let mut known = self.known.iter();
+            known.find(|(kind, place)| {
+                place.is_held_by(folder) || (*kind != ForbiddenKind::Home && chain.leads_through(place))
+            })
+        };
         match () {
             () if folder.parent().is_none() => Some(ForbiddenKind::Root),
             () if RESERVED.iter().any(reserved) => Some(ForbiddenKind::Reserved),
-            () => listed.map(|(kind, _)| *kind),
+            () => listed.map(|(kind, _)| *kind).or_else(|| mounted().map(|(kind, _)| *kind)),
         }
     }
 
@@ -98,8 +111,65 @@ impl Forbidden {
             return Some(ForbiddenKind::Reserved);
         }
         let is_in = |(kind, place): &&(ForbiddenKind, PathBuf)| counts(*kind) && file.starts_with(place);
-        self.places.iter().find(is_in).map(|(kind, _)| *kind)
+        let listed = self.places.iter().find(is_in).map(|(kind, _)| *kind);
+        listed.or_else(|| {
+            let chain = Chain::of(file);
+            let mounted = self.known.iter().find(|(kind, place)| counts(*kind) && chain.leads_through(place));
+            mounted.map(|(kind, _)| *kind)
+        })
     }
+}
+
+/// Which file or folder something is, whatever it is called: device and number.
+type Identity = (u64, u64);
+
+/// A place by identity.
+#[derive(Clone, Debug)]
+struct Known {
+    /// What is there, if anything is.
+    own: Option<Identity>,
+    /// The folder that it is in, and its name there: for what is not there yet, or is replaced meanwhile.
+    seat: Option<(Identity, OsString)>,
+    /// The folders above, as far as they are there.
+    above: Vec<Identity>,
+}
+
+impl Known {
+    fn of(place: &Path) -> Self {
+        let seat = place.parent().and_then(identity).zip(place.file_name().map(OsStr::to_os_string));
+        let above = place.ancestors().skip(1).filter_map(identity).collect();
+        Self { own: identity(place), seat, above }
+    }
+
+    /// Whether a folder is the place, or holds it.
+    fn is_held_by(&self, folder: Option<Identity>) -> bool {
+        folder.is_some_and(|folder| self.own == Some(folder) || self.above.contains(&folder))
+    }
+}
+
+/// A path and the folders above it: what each is, the folder that it is in, and its name there.
+struct Chain<'p>(Vec<(Option<Identity>, Option<(Identity, &'p OsStr)>)>);
+
+impl<'p> Chain<'p> {
+    fn of(path: &'p Path) -> Self {
+        let link = |path: &'p Path| (identity(path), path.parent().and_then(identity).zip(path.file_name()));
+        Self(path.ancestors().map(link).collect())
+    }
+
+    /// Whether one of them is the place.
+    fn leads_through(&self, place: &Known) -> bool {
+        self.0.iter().any(|(own, seat)| {
+            let is_there = own.is_some() && *own == place.own;
+            let is_seat = seat.is_some_and(|(folder, name)| {
+                place.seat.as_ref().is_some_and(|(of, called)| *of == folder && called == name)
+            });
+            is_there || is_seat
+        })
+    }
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 impl ForbiddenKind {
@@ -258,4 +328,80 @@ mod tests {
             scratch.file("dotfiles/fumehood.toml", "");
         }
     }
+
+    // EXE-51, CHK-044: a second name of a file of ours is that file.
+    #[test]
+    fn a_second_name_of_a_file_of_ours_is_kept_out() {
+        let scratch = Scratch::new();
+        let policy = scratch.file("config/policy.toml", "");
+        scratch.folder("project");
+        std::fs::hard_link(policy, scratch.at("project/mine.toml")).unwrap();
+        scratch.file("project/other.toml", "");
+        let forbidden = Forbidden::of(&Home { state: scratch.at("state"), config: scratch.at("config") });
+        let both = |name: &str| {
+            let file = scratch.at(name);
+            (forbidden.against_reading(&file), forbidden.against_writing(&file))
+        };
+        assert_eq!(both("project/mine.toml"), (Some(Config), Some(Config)));
+        assert_eq!(both("project/other.toml"), (None, None));
+        assert_eq!(forbidden.against_workspace(&scratch.at("project")), None);
+    }
+
+    // EXE-51, CHK-044: one folder in two places, as where all homes are mounted from another disk.
+    #[test]
+    fn a_place_that_is_mounted_elsewhere_is_kept_out() {
+        let scratch = Scratch::new();
+        for folder in ["home/config", "again", "alone", "other/config", "project/config"] {
+            scratch.folder(folder);
+        }
+        scratch.file("home/config/policy.toml", "");
+        let script = "mount --bind \"$1/home\" \"$1/again\" && mount --bind \"$1/home/config\" \"$1/alone\" && \
+                      exec \"$0\" --exact forbidden::tests::finds_what_is_mounted --nocapture";
+        let own: &[&str] = if fumehood_testkit::is_root() {
+            &["--mount"]
+        } else {
+            &["--user", "--map-root-user", "--mount"]
+        };
+        let mut command = std::process::Command::new("unshare");
+        command
+            .args(own)
+            .args(["sh", "-c", script])
+            .arg(std::env::current_exe().unwrap())
+            .arg(scratch.at(""));
+        let output = command.env(FOLDER, scratch.at("")).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    /// The other half of the one above, which alone gives it something to do.
+    #[test]
+    fn finds_what_is_mounted() {
+        let Some(folder) = std::env::var_os(FOLDER) else { return };
+        let at = |below: &str| Path::new(&folder).join(below);
+        let forbidden = Forbidden::of(&Home { state: at("home/state"), config: at("home/config") });
+        for (path, kind) in [
+            ("again", Some(State)),
+            ("again/config", Some(Config)),
+            ("again/state", Some(State)),
+            ("alone", Some(Config)),
+            ("other", None),
+            ("project", None),
+        ] {
+            assert_eq!(forbidden.against_workspace(&at(path)), kind, "{path}");
+        }
+        for (path, kind) in [
+            ("again/config/policy.toml", Some(Config)),
+            ("alone/policy.toml", Some(Config)),
+            ("alone/new.toml", Some(Config)),
+            // Not there yet.
+            ("again/state/trust.sqlite", Some(State)),
+            ("again/file", None),
+            ("other/config/policy.toml", None),
+        ] {
+            let both = (forbidden.against_reading(&at(path)), forbidden.against_writing(&at(path)));
+            assert_eq!(both, (kind, kind), "{path}");
+        }
+    }
+
+    const FOLDER: &str = "FUMEHOOD_STORE_TEST_FORBIDDEN";
 }

@@ -10,6 +10,7 @@ compile_error!(
     "fumehood-store reads folders through openat2 and needs Linux; no other backend is written yet"
 );
 
+mod approved;
 mod artifact;
 mod capture;
 mod catalog;
@@ -40,6 +41,7 @@ mod typed;
 mod walk;
 mod workspace;
 
+pub use approved::{ApprovedError, ApprovedText, text_of};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactId, ArtifactInfo, Artifacts, Asker, Bounds, Case, Cut, Found, FoundLine,
     Grep, Hit, Line, LineEnd, Lines, Listed, Pattern, PruneRule, Pruned, Slice, Spool, Stop, estimate_tokens,

@@ -135,7 +135,7 @@ fn the_invocation_is_bound() {
     ]);
 }
 
-// CHK-007
+// CHK-007, CHK-130
 #[test]
 fn the_validator_is_bound() {
     assert_bound(&[|sample| sample.validator_version = 2]);

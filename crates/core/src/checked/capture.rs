@@ -3,14 +3,15 @@
 use core::fmt;
 
 use crate::code::{Code, Coded};
-use crate::json::{Json, JsonError};
+use crate::json::{Json, JsonError, JsonErrorKind};
 use crate::schema::{Expected, Issue, Issues, Schema};
+use crate::wiped::Wiped;
 
 /// What a program writes to one stream: strict UTF-8 of at most so many bytes.
 ///
 /// Room for all of it is taken at once, so the bytes are never copied elsewhere. The first error is final, no matter what
-/// follows. What is held is overwritten when it is dropped (CHK-124, CHK-126); that keeps secrets out of memory that is used
-/// again, and promises nothing about copies that the system made.
+/// follows: nothing is added after it, and no answer comes of what is held. It is overwritten when it is dropped (CHK-124,
+/// CHK-126), within the limits of [`Wiped`].
 ///
 /// ```
 /// use fumehood_core::Schema;
@@ -21,10 +22,10 @@ use crate::schema::{Expected, Issue, Issues, Schema};
 /// // A character may arrive in pieces.
 /// capture.push(b"\"\xc3").unwrap();
 /// capture.push(b"\xa4\"\n").unwrap();
-/// assert_eq!(capture.into_answer(&schema).unwrap().value().as_str(), Some("ä"));
+/// assert_eq!(capture.answer(&schema).unwrap().value().as_str(), Some("ä"));
 /// ```
 pub struct Capture {
-    pub(super) held: Vec<u8>,
+    pub(super) held: Wiped,
     /// How many of them are whole characters. At most three bytes are beyond.
     pub(super) whole: usize,
     bytes_max: u32,
@@ -34,7 +35,7 @@ pub struct Capture {
 /// One JSON value that a program wrote, as its output schema asks for.
 ///
 /// The value is as the program wrote it: nothing was coerced, filled in or taken out (CHK-114). It is untrusted text all the
-/// same. `Debug` prints nothing of it.
+/// same. Its texts are overwritten when it is dropped. `Debug` prints nothing of it.
 #[derive(Clone, PartialEq)]
 pub struct Answer(Json);
 
@@ -59,7 +60,7 @@ impl Capture {
     /// A stream of at most so many bytes.
     pub fn new(bytes_max: u32) -> Self {
         let capacity = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        Self { held: Vec::with_capacity(capacity), whole: 0, bytes_max, error: None }
+        Self { held: Wiped::with_capacity(capacity), whole: 0, bytes_max, error: None }
     }
 
     /// Takes the next piece.
@@ -70,11 +71,11 @@ impl Capture {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        let room = self.held.capacity().min(self.bytes_max as usize) - self.held.len();
-        if piece.len() > room {
+        // The place may be larger than was asked for.
+        let room = (self.bytes_max as usize).saturating_sub(self.held.len());
+        if piece.len() > room || !self.held.push(piece) {
             return Err(self.failed(CaptureError::TooLarge { bytes_max: self.bytes_max }));
         }
-        self.held.extend_from_slice(piece);
         match core::str::from_utf8(&self.held[self.whole..]) {
             Ok(_) => self.whole = self.held.len(),
             // A character whose rest may still come.
@@ -82,6 +83,11 @@ impl Capture {
             Err(_) => return Err(self.failed(CaptureError::Encoding)),
         }
         Ok(())
+    }
+
+    /// The first error, if there was one.
+    pub fn error(&self) -> Option<&CaptureError> {
+        self.error.as_ref()
     }
 
     /// The end of a stream that may say anything.
@@ -100,44 +106,54 @@ impl Capture {
     ///
     /// # Errors
     /// [`CaptureError`].
-    pub fn into_answer(self, schema: &Schema) -> Result<Answer, CaptureError> {
+    pub fn answer(&self, schema: &Schema) -> Result<Answer, CaptureError> {
         self.finish()?;
-        let value = Json::parse(&self.held, self.held.len()).map_err(CaptureError::Json)?;
-        schema.validate(&value).map_err(|issues| CaptureError::Schema(issues.map(declared_only)))?;
-        Ok(Answer(value))
+        Answer::read(&self.held, self.bytes_max, schema)
+    }
+
+    /// What was taken up to the first error, for the record of the run.
+    pub fn into_bytes(self) -> Wiped {
+        self.held
     }
 
     fn failed(&mut self, error: CaptureError) -> CaptureError {
-        // It is of no use any more.
-        self.clear();
         self.error = Some(error.clone());
         error
-    }
-
-    fn clear(&mut self) {
-        self.held.fill(0);
-        // Without a reader the compiler could leave the writing out.
-        core::hint::black_box(self.held.as_slice());
-        self.held.clear();
-        self.whole = 0;
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        self.clear();
     }
 }
 
 impl Answer {
+    /// Reads what [`Capture::answer`] reads, from bytes that are at hand as a whole.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    pub fn read(bytes: &[u8], bytes_max: u32, schema: &Schema) -> Result<Self, CaptureError> {
+        if bytes.len() > bytes_max as usize {
+            return Err(CaptureError::TooLarge { bytes_max });
+        }
+        let value = Json::parse(bytes, bytes.len()).map_err(|error| match error.kind {
+            JsonErrorKind::Encoding => CaptureError::Encoding,
+            _ => CaptureError::Json(error),
+        })?;
+        let answer = Self(value);
+        schema.validate(&answer.0).map_err(|issues| CaptureError::Schema(issues.map(declared_only)))?;
+        Ok(answer)
+    }
+
     /// What it answered.
     pub fn value(&self) -> &Json {
         &self.0
     }
 
     /// The same, owned.
-    pub fn into_value(self) -> Json {
-        self.0
+    pub fn into_value(mut self) -> Json {
+        core::mem::replace(&mut self.0, Json::Null)
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.0.wipe();
     }
 }
 

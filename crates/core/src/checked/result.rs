@@ -45,7 +45,8 @@ pub struct CheckedFacts {
 pub struct Problem {
     /// The code.
     pub code: Code,
-    /// Where in the arguments or in the answer: a JSON pointer. `None` if it is about no single value.
+    /// Where in the arguments or in the answer: a JSON pointer. `None` if it is about no single value, and in a result where
+    /// it has more than [`POINTER_BYTES_MAX`] bytes.
     pub pointer: Option<String>,
     /// The keyword of the schema that was not met, if it is about one.
     pub keyword: Option<&'static str>,
@@ -55,6 +56,8 @@ pub struct Problem {
 
 /// Problems that a result holds, at most.
 pub const PROBLEMS_MAX: usize = SCHEMA_ISSUES_MAX + 4;
+/// Bytes of the place of a problem. Names of a schema can be as long as a manifest, and a place is made of many.
+pub const POINTER_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a result as JSON, at most: an answer of 256 KiB whose numbers are written in a longer way than the program's, and
 /// the rest.
 pub const CHECKED_RESULT_BYTES_MAX: usize = 1 << 20;
@@ -73,6 +76,7 @@ impl CheckedResult {
             }
             (Err(mut problems), _) => {
                 problems.truncate(PROBLEMS_MAX);
+                problems.iter_mut().for_each(Problem::bound);
                 Err(problems)
             }
         };
@@ -143,6 +147,9 @@ fn against(facts: &CheckedFacts) -> Option<Problem> {
         (_, Some(Killed::Cancelled), _) => {
             (Code::Cancelled, "the call was cancelled, and the program was killed")
         }
+        (_, Some(Killed::Content), _) => {
+            (Code::ToolBadResponse, "what the program wrote is no answer, and it was killed")
+        }
         (Processes::ProvenGone, None, Some(Exit::Code(0))) => return None,
         _ => (Code::ScriptFailed, "the program did not end with exit code zero"),
     };
@@ -187,6 +194,11 @@ impl Problem {
     /// A problem of no single value.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, pointer: None, keyword: None, message: message.into() }
+    }
+
+    /// A place that is too long to be told is left out as a whole: the front of it would be another place.
+    fn bound(&mut self) {
+        self.pointer.take_if(|pointer| pointer.len() > POINTER_BYTES_MAX);
     }
 
     fn to_json(&self) -> Json {

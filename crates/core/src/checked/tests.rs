@@ -10,6 +10,7 @@ use crate::json::{Json, JsonErrorKind};
 use crate::limits::{JSON_DEPTH_MAX, JSON_NODES_MAX, SCHEMA_ISSUES_MAX};
 use crate::receipt::{Exit, Killed, Processes};
 use crate::schema::Schema;
+use crate::wiped::Wiped;
 
 fn schema(text: &str) -> Schema {
     Schema::compile(&Json::parse(text.as_bytes(), 1 << 16).unwrap()).unwrap()
@@ -25,7 +26,7 @@ fn anything() -> Schema {
 fn read(bytes: &[u8], schema: &Schema) -> Result<Answer, CaptureError> {
     let mut capture = Capture::new(1 << 16);
     capture.push(bytes)?;
-    capture.into_answer(schema)
+    capture.answer(schema)
 }
 
 fn kind(bytes: &[u8]) -> Result<(), JsonErrorKind> {
@@ -76,27 +77,30 @@ fn the_bounds_of_json_hold_for_answers() {
     assert_eq!(kind(list(JSON_NODES_MAX).as_bytes()), Err(JsonErrorKind::Nodes));
 }
 
-// CHK-106, CHK-107, CHK-124, CHK-126: exact to the byte, the first error is final, and nothing is kept of what failed.
+// CHK-106, CHK-107, CHK-117, CHK-124, CHK-126: exact to the byte, the first error is final, and nothing is added after it.
 #[test]
 fn the_cap_is_exact_and_the_first_error_is_final() {
     let mut capture = Capture::new(4);
-    let room = capture.held.capacity();
     assert_eq!(capture.push(b"1234"), Ok(()));
     assert_eq!(capture.push(b""), Ok(()));
     let at = capture.held.as_ptr();
-    assert_eq!((capture.held.capacity(), capture.finish()), (room, Ok(())));
+    assert_eq!(capture.finish(), Ok(()));
     let excess = CaptureError::TooLarge { bytes_max: 4 };
     assert_eq!(capture.push(b"5"), Err(excess.clone()));
-    assert_eq!((capture.held.len(), capture.held.as_ptr()), (0, at));
+    assert_eq!((capture.held.as_ptr(), &capture.held), (at, &Wiped::from("1234")));
     // Neither a smaller piece nor another fault changes that.
     assert_eq!(capture.push(b"1"), Err(excess.clone()));
     assert_eq!(capture.push(b"\xff"), Err(excess.clone()));
     assert_eq!(capture.finish(), Err(excess.clone()));
-    assert_eq!(capture.into_answer(&anything()), Err(excess));
+    assert_eq!(capture.error(), Some(&excess));
+    assert_eq!(capture.answer(&anything()), Err(excess));
+    // For the record, and not as an answer.
+    assert_eq!(capture.into_bytes(), b"1234");
 
     let mut capture = Capture::new(4);
     assert_eq!(capture.push(b"\xff"), Err(CaptureError::Encoding));
     assert_eq!(capture.push(b"12345"), Err(CaptureError::Encoding));
+    assert_eq!(capture.into_bytes(), b"\xff");
     assert_eq!(Capture::new(0).push(b""), Ok(()));
 }
 
@@ -110,7 +114,7 @@ fn encoding_is_strict_over_pieces() {
         assert!(capture.held.len() - capture.whole <= 3, "{cut}");
         assert_eq!(capture.finish().is_ok(), core::str::from_utf8(&whole[..cut]).is_ok(), "{cut}");
         capture.push(&whole[cut..]).unwrap();
-        assert_eq!(capture.into_answer(&anything()).unwrap().value().as_str(), Some("ä€😀"));
+        assert_eq!(capture.answer(&anything()).unwrap().value().as_str(), Some("ä€😀"));
     }
     // Over-long, a surrogate, beyond the last character, a byte out of place: said as soon as it is sure.
     for bad in [
@@ -154,7 +158,7 @@ proptest! {
             piece.fill(b'!');
             from = cut;
         }
-        match (whole.into_answer(&schema), capture.into_answer(&schema)) {
+        match (whole.answer(&schema), capture.answer(&schema)) {
             // Which of two faults is met first depends on the pieces.
             (Err(_), Err(_)) => {}
             (one, other) => prop_assert_eq!(one, other),
@@ -189,6 +193,32 @@ fn an_error_says_where_and_nothing_of_what() {
     assert!(!all.contains("secret"), "{all}");
 }
 
+// CHK-144: a place that a schema makes as long as it likes is left out, and the result stays within its bound.
+#[test]
+fn the_bound_of_a_result_holds_for_long_places() {
+    let fails_at = |name: &str, count: usize| {
+        let inner: Vec<_> = (0..count).map(|n| format!(r#""{n}":{{"type":"null"}}"#)).collect();
+        let object = |inner: &str| format!(r#"{{"type":"object","properties":{{{inner}}}}}"#);
+        let schema = schema(&object(&format!(r#""{name}":{}"#, object(&inner.join(",")))));
+        let inner: Vec<_> = (0..count).map(|n| format!(r#""{n}":1"#)).collect();
+        let answer = format!(r#"{{"{name}":{{{}}}}}"#, inner.join(","));
+        let problems = read(answer.as_bytes(), &schema).unwrap_err().problems();
+        CheckedResult::of(facts(), Err(problems))
+    };
+    // "~" is two bytes in a pointer. One "/" before the name and three bytes behind it.
+    let longest = "~".repeat((POINTER_BYTES_MAX - 3) / 2 - 1);
+    let told = |result: &CheckedResult| {
+        let problems = result.outcome().unwrap_err();
+        problems.iter().filter(|problem| problem.pointer.is_some()).count()
+    };
+    assert_eq!(told(&fails_at(&longest, 1)), 1);
+    assert_eq!(told(&fails_at(&format!("{longest}~"), 1)), 1);
+    assert_eq!(told(&fails_at(&format!("{longest}~~"), 1)), 0);
+    let worst = fails_at(&"~".repeat(60_000), SCHEMA_ISSUES_MAX);
+    assert_eq!((told(&worst), worst.outcome().unwrap_err().len()), (0, SCHEMA_ISSUES_MAX + 1));
+    assert!(worst.to_json().to_bytes().len() < CHECKED_RESULT_BYTES_MAX);
+}
+
 fn facts() -> CheckedFacts {
     CheckedFacts {
         revision: VerifiedRevision::of::<&[u8]>(&std::collections::BTreeMap::new()).revision(),
@@ -216,6 +246,7 @@ fn success_takes_all_of_it() {
         (CheckedFacts { killed: Some(Killed::Deadline), ..facts() }, Code::ScriptTimeout),
         (CheckedFacts { killed: Some(Killed::Output), ..facts() }, Code::ScriptOutputLimit),
         (CheckedFacts { killed: Some(Killed::Cancelled), ..facts() }, Code::Cancelled),
+        (CheckedFacts { killed: Some(Killed::Content), ..facts() }, Code::ToolBadResponse),
     ] {
         let result = CheckedResult::of(facts, Ok(answer().unwrap()));
         assert_eq!(result.outcome().unwrap_err()[0].code, code);
@@ -243,19 +274,18 @@ fn a_result_has_its_shape_and_its_bound() {
     let numbers = format!("[{}{}]", "1e15,".repeat(4093), "1e300,".to_owned() + "1".repeat(200_000).as_str());
     let mut capture = Capture::new(256 << 10);
     capture.push(numbers.as_bytes()).unwrap();
-    assert!(matches!(capture.into_answer(&anything()), Err(CaptureError::Json(_))));
+    assert!(matches!(capture.answer(&anything()), Err(CaptureError::Json(_))));
     let numbers = format!("[{}1e15]", "1e15,".repeat(4094));
     let list = self::schema(r#"{"type":"array","items":{"type":"number"}}"#);
     let mut capture = Capture::new(256 << 10);
     capture.push(numbers.as_bytes()).unwrap();
-    let longest = CheckedResult::of(facts(), capture.into_answer(&list).map_err(|error| error.problems()));
+    let longest = CheckedResult::of(facts(), capture.answer(&list).map_err(|error| error.problems()));
     assert!(longest.is_success());
     assert!(longest.to_json().to_bytes().len() < CHECKED_RESULT_BYTES_MAX);
     // Bytes that JSON escapes.
     let mut capture = Capture::new(256 << 10);
     capture.push(format!("\"{}\"", "\u{7f}".repeat((256 << 10) - 2)).as_bytes()).unwrap();
-    let longest =
-        CheckedResult::of(facts(), capture.into_answer(&anything()).map_err(|error| error.problems()));
+    let longest = CheckedResult::of(facts(), capture.answer(&anything()).map_err(|error| error.problems()));
     assert!(longest.is_success() && longest.to_json().to_bytes().len() < CHECKED_RESULT_BYTES_MAX);
     // As many places as are reported, and one more problem that says so.
     let many = format!("[{}]", vec!["\"x\""; 100].join(","));

@@ -78,7 +78,7 @@ fn an_approval_is_consumed_once() {
     assert_eq!(consume(&mut ledger, at(4)), Err(ConsentError::Consumed));
 }
 
-// CHK-012
+// CHK-012, CHK-157
 #[test]
 fn a_denied_request_is_never_consumed() {
     let mut ledger = pending();
@@ -87,7 +87,7 @@ fn a_denied_request_is_never_consumed() {
     assert_eq!(state(&mut ledger, at(2), 1), State::Denied);
 }
 
-// CHK-015: neither the same answer again nor another one.
+// CHK-015, CHK-157: neither the same answer again nor another one.
 #[test]
 fn a_second_answer_is_an_error() {
     for first in [YES, Decision::Deny] {
@@ -104,7 +104,7 @@ fn a_second_answer_is_an_error() {
     assert_eq!(ledger.decide(at(3), id(1), YES), Err(ConsentError::AlreadyDecided));
 }
 
-// CHK-008, CHK-022: five minutes from the request, whichever clock says so; the answer does not start them anew.
+// CHK-008, CHK-022, CHK-157: five minutes from the request, whichever clock says so; the answer does not start them anew.
 #[test]
 fn a_request_expires_after_five_minutes() {
     for (now, expected) in [
@@ -201,7 +201,7 @@ fn a_refused_request_changes_nothing() {
     assert_eq!(consume(&mut ledger, at(2)), Ok(id(1)));
 }
 
-// CHK-007, CHK-014: and what was bound coming back does not help.
+// CHK-007, CHK-014, CHK-157: and what was bound coming back does not help.
 #[test]
 fn another_binding_ends_an_open_request() {
     let mut ledger = approved();
@@ -243,7 +243,7 @@ fn the_end_of_a_run_cancels_open_requests() {
     assert_eq!(state(&mut ledger, at(900), 1), State::Cancelled);
 }
 
-// CHK-004, CHK-005, CHK-017, CHK-021: what one instance approved, no other knows, not even one of the same run.
+// CHK-004, CHK-005, CHK-017, CHK-021, CHK-157: what one instance approved, no other knows, not even one of the same run.
 #[test]
 fn another_ledger_knows_nothing() {
     let first = approved();

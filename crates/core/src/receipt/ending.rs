@@ -18,6 +18,8 @@ pub enum Killed {
     Output,
     /// The caller gave up.
     Cancelled,
+    /// What it wrote could not be taken, whatever had followed. The code of the failure says why.
+    Content,
 }
 
 impl Exit {
@@ -34,7 +36,7 @@ impl Exit {
 
 impl Killed {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Deadline, Self::Output, Self::Cancelled];
+    pub const ALL: [Self; 4] = [Self::Deadline, Self::Output, Self::Cancelled, Self::Content];
 
     /// The name in events and receipts.
     pub fn as_str(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Killed {
             Self::Deadline => "deadline",
             Self::Output => "output",
             Self::Cancelled => "cancelled",
+            Self::Content => "content",
         }
     }
 }

@@ -112,7 +112,7 @@ fn verdict_with(change: impl FnOnce(&mut Opening, &mut Closing)) -> Verdict {
 fn success_is_drawn_from_the_facts() {
     assert_eq!(verdict_with(|_, _| {}), Verdict::Succeeded);
     let failed = |failure, code| Verdict::Failed(failure, code);
-    let cases: [(Edit, Verdict); 10] = [
+    let cases: [(Edit, Verdict); 11] = [
         (
             |_, closing| closing.failure = Some((Failure::Policy, Code::ScriptPolicyWidened)),
             failed(Failure::Policy, Code::ScriptPolicyWidened),
@@ -135,6 +135,10 @@ fn success_is_drawn_from_the_facts() {
             failed(Failure::Execution, Code::ScriptOutputLimit),
         ),
         (|_, closing| closing.killed = Some(Killed::Cancelled), failed(Failure::Cancelled, Code::Cancelled)),
+        (
+            |_, closing| closing.killed = Some(Killed::Content),
+            failed(Failure::BadResponse, Code::ToolBadResponse),
+        ),
         (|_, closing| closing.exit = Some(Exit::Signal(11)), failed(Failure::Execution, Code::ScriptFailed)),
         (
             |opening, closing| (opening.tier, closing.exit) = (Tier::Checked, Some(Exit::Code(1))),
@@ -251,9 +255,8 @@ mod published {
             let closing = Closing { failure: Some((failure, Code::ScriptFailed)), ..closing() };
             receipts.push(Receipt::close(Opening { limits: full, ..opening() }, closing).to_json());
         }
-        for (killed, change) in
-            Killed::ALL.into_iter().zip([Change::Created, Change::Replaced, Change::Removed])
-        {
+        let changes = [Change::Created, Change::Replaced, Change::Removed];
+        for (killed, change) in Killed::ALL.into_iter().zip(changes.into_iter().cycle()) {
             let mut closing =
                 Closing { killed: Some(killed), exit: Some(Exit::Signal(255)), fallback: true, ..closing() };
             closing.applied[0].change = change;

@@ -1,5 +1,7 @@
 //! What a body asks of other hosts. Named once, never done.
 
+use std::collections::BTreeSet;
+
 use super::{Report, narrow};
 use crate::code::Code;
 use crate::diagnostic::Place;
@@ -24,6 +26,72 @@ pub(super) fn note_host_features(body: &str, body_line: u32, fields: &[Entry], r
         let message = format!("host feature not supported: {}; the text is kept as it is", names.join(", "));
         report.add(Code::HostFeature, message, Some(first));
     }
+}
+
+/// Notes tools of other hosts that the body names (CHK-081): whoever follows it here has none of them.
+///
+/// Found are names of MCP tools (`mcp__server__tool`), and tools that well-known hosts bring along, where the text calls them
+/// tools ("the Bash tool") or their names can mean nothing else (`WebFetch`). A tool that is only paraphrased is not found.
+pub(super) fn note_host_tools(body: &str, body_line: u32, report: &mut Report<'_>) {
+    let signs = ["mcp__", " tool"].iter().chain(DISTINCT_TOOLS);
+    if !signs.into_iter().any(|sign| body.contains(sign)) {
+        return;
+    }
+    let mut first = None;
+    let mut names: Vec<&str> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (index, line) in body.lines().enumerate() {
+        for name in tools_named(line).filter(|name| seen.insert(*name)) {
+            first.get_or_insert(index);
+            names.push(name);
+        }
+    }
+    let Some(first) = first else { return };
+    let listed: Vec<_> = names.iter().take(TOOLS_LISTED_MAX).map(|name| shown_name(name)).collect();
+    let rest = match names.len().saturating_sub(TOOLS_LISTED_MAX) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    let message = format!(
+        "the body names tools of its host: {}{rest}; fumehood offers none of them",
+        listed.join(", ")
+    );
+    let place = Place { line: body_line.saturating_add(narrow(first)), column: 1 };
+    report.add(Code::BodyTools, message, Some(place));
+}
+
+fn shown_name(name: &str) -> String {
+    Shown::inline(name).at_most(TOOL_CHARS_SHOWN).to_string()
+}
+
+/// The tools that a line names, in its order.
+fn tools_named(line: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let words = line.split(move |c| !is_word(c)).filter(|word| !word.is_empty());
+    words.filter(move |word| {
+        // Both are slices of one line, so this is where the word begins.
+        let at = word.as_ptr() as usize - line.as_ptr() as usize;
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let marks = ['`', '*', '"'];
+        let is_called_tool = after
+            .trim_start_matches(marks)
+            .strip_prefix(" tool")
+            .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+        let is_marked = before.ends_with('`');
+        let is_code = is_marked && (after.starts_with('`') || after.starts_with('('));
+        let is_meant = || is_marked || before.trim_end_matches(marks).to_ascii_lowercase().ends_with("the ");
+        match *word {
+            word if is_mcp_tool(word) => true,
+            word if DISTINCT_TOOLS.contains(&word) => is_code || is_called_tool,
+            word if COMMON_TOOLS.contains(&word) => is_called_tool && is_meant(),
+            _ => false,
+        }
+    })
+}
+
+fn is_mcp_tool(word: &str) -> bool {
+    let parts = word.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 /// Warns about characters that a person does not see and a model does.
@@ -95,3 +163,38 @@ fn includes_file(line: &str) -> bool {
         |path: &str| path.contains('/') || path.rsplit_once('.').is_some_and(|(_, last)| last == "md");
     line.trim_end().strip_prefix('@').is_some_and(|path| path.chars().all(is_path) && names_file(path))
 }
+
+/// Tools of well-known hosts whose names are no words.
+const DISTINCT_TOOLS: &[&str] = &[
+    "AskUserQuestion",
+    "BashOutput",
+    "ExitPlanMode",
+    "KillShell",
+    "MultiEdit",
+    "NotebookEdit",
+    "SlashCommand",
+    "TodoRead",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "apply_patch",
+    "run_in_terminal",
+    "run_shell_command",
+];
+/// Tools of well-known hosts whose names are words, or names of much else.
+const COMMON_TOOLS: &[&str] = &[
+    "Agent",
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "LS",
+    "Read",
+    "Skill",
+    "Task",
+    "Write",
+    "read_file",
+    "write_file",
+];
+const TOOLS_LISTED_MAX: usize = 8;
+const TOOL_CHARS_SHOWN: usize = 128;

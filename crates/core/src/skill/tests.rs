@@ -22,6 +22,7 @@ fn loaded(text: &str) -> SkillText {
 
 const GOOD: &str = "---\nname: x\ndescription: Does a thing.\n---\n# Body\n";
 
+// CHK-062: SKILL.md is all that is required.
 #[test]
 fn the_minimal_skill_says_nothing() {
     assert_eq!(verdict(GOOD), (true, true, vec![]));
@@ -31,6 +32,7 @@ fn the_minimal_skill_says_nothing() {
     assert_eq!(skill.allowed_tools, AllowedTools::Absent);
 }
 
+// CHK-066
 #[test]
 fn body_is_the_rest_byte_for_byte() {
     for (text, body) in [
@@ -77,6 +79,7 @@ fn a_lone_carriage_return_ends_no_line() {
     assert_eq!(keys, [("name", 2), ("description", 3), ("version", 4)]);
 }
 
+// CHK-067
 #[test]
 fn limits_of_the_file() {
     let padded = |n: usize| {
@@ -101,6 +104,7 @@ fn limits_of_the_file() {
     assert_eq!(verdict(&deep(16)), (false, false, vec!["E_FRONTMATTER_TOO_LARGE"]));
 }
 
+// CHK-065: 1,024 characters of description and 500 of compatibility, at the limit and one over.
 #[test]
 fn lengths_of_fields() {
     let with = |description: &str, extra: &str| {
@@ -206,6 +210,7 @@ fn hidden_text_is_pointed_at_and_ordinary_joiners_are_not() {
     assert!(reading.diagnostics[0].message.starts_with("2 hidden characters, the first is \\u{200b}"));
 }
 
+// CHK-066
 #[test]
 fn unknown_fields_stay_in_order() {
     let skill = loaded("---\nzeta: 1\nname: x\nalpha: [a, {b: c}]\ndescription: d\n---\n");
@@ -214,7 +219,7 @@ fn unknown_fields_stay_in_order() {
     assert!(matches!(skill.fields[2].value.value, Value::Sequence(_)));
 }
 
-// Found in public skills: an exclamation mark at the end of a code span, and decorators, were taken for features.
+// CHK-078; found in public skills: an exclamation mark at the end of a code span, and decorators, were taken for features.
 #[test]
 fn host_features_are_noted_where_they_are_used() {
     let place = |text: &str| {
@@ -258,6 +263,50 @@ fn host_features_are_noted_where_they_are_used() {
     let both = "---\nname: x\ndescription: d\ncontext: fork\nhooks: {}\n---\n$ARGUMENTS\n";
     assert_eq!(place(both), Some(("$ARGUMENTS, context".to_owned(), 4)));
     assert_eq!(place("---\nname: x\ndescription: d\ncontext: main\n---\n"), None);
+}
+
+// CHK-081: a body that needs tools of its host is marked; one that only talks about tools is not.
+#[test]
+fn tools_of_a_host_are_noted_where_the_body_names_them() {
+    let named = |body: &str| {
+        let reading = read_as(&format!("---\nname: x\ndescription: d\n---\n\n{body}\n"), "x");
+        assert!(reading.is_conformant());
+        let found = reading.diagnostics.iter().find(|found| found.code == Code::BodyTools)?;
+        let names = found.message.strip_prefix("the body names tools of its host: ").unwrap();
+        let names = names.strip_suffix("; fumehood offers none of them").unwrap();
+        Some((names.to_owned(), found.place.unwrap().line))
+    };
+    for (line, name) in [
+        ("Use the Bash tool to list files.", "Bash"),
+        ("Use the `Read` tool.", "Read"),
+        ("`Grep` tool first", "Grep"),
+        ("The **Task** tool starts one.", "Task"),
+        ("Call `WebFetch`, then `WebFetch(url)`.", "WebFetch"),
+        ("with the TodoWrite tool", "TodoWrite"),
+        ("Call mcp__github__create_issue now", "mcp__github__create_issue"),
+        ("`mcp__my-server__do_it(x)`", "mcp__my-server__do_it"),
+        ("`apply_patch`", "apply_patch"),
+    ] {
+        assert_eq!(named(line), Some((name.to_owned(), 6)), "{line}");
+    }
+    for line in [
+        "Write tool descriptions with care.",
+        "Read the toolbox first, then use the tool.",
+        "The Bash toolkit, and bash, and `Bash`.",
+        "a command line tool",
+        "WebFetching is fun; TodoWriter too.",
+        "mcp__ and mcp__server and mcp____x",
+        "the readme tool",
+    ] {
+        assert_eq!(named(line), None, "{line}");
+    }
+    let both = "Text.\n\nThe Read tool, `WebSearch`.\nThe Read tool again, mcp__a__b.";
+    assert_eq!(named(both), Some(("Read, WebSearch, mcp__a__b".to_owned(), 8)));
+    let many: Vec<_> = (0..10).map(|n| format!("mcp__s__t{n}")).collect();
+    let (all, _) = named(&many.join(" ")).unwrap();
+    assert!(all.ends_with("mcp__s__t7 and 2 more"), "{all}");
+    let long = format!("mcp__s__{}", "t".repeat(100_000));
+    assert!(named(&long).unwrap().0.len() < 300);
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn scalars_mean_what_yaml_1_2_says() {
     }
 }
 
+// CHK-067: aliases, tags, a second document, keys that stand twice.
 #[test]
 fn what_readers_disagree_on_is_refused() {
     let cases = [
@@ -66,6 +67,7 @@ fn what_readers_disagree_on_is_refused() {
     }
 }
 
+// CHK-067
 #[test]
 fn depth_16_is_taken_and_17_refused() {
     let flow = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
@@ -78,6 +80,7 @@ fn depth_16_is_taken_and_17_refused() {
     assert_eq!(json(&"- ".repeat(5000)), Err(YamlErrorKind::Limit));
 }
 
+// CHK-067
 #[test]
 fn nodes_4096_are_taken_and_4097_refused() {
     let list = |n: usize| "- x\n".repeat(n);

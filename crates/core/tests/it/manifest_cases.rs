@@ -11,7 +11,8 @@ use fumehood_core::manifest::{
     ExecutionManifest, FumehoodManifest, ManifestError, ManifestErrorKind, ParamClaim, ParamKind,
 };
 
-// CHK-055, CHK-085..092, CHK-102, CHK-103, CHK-105, CHK-106, X-06, X-18.
+// CHK-055, CHK-074, CHK-086, CHK-087, CHK-088, CHK-089, CHK-090, CHK-091, CHK-102, CHK-103, CHK-105, CHK-106, X-06, X-18: a case for each
+// field, bound and kind of path or file.
 #[test]
 fn execution_manifests() {
     compare("execution", |bytes| ExecutionManifest::parse(bytes).map(|manifest| execution(&manifest)));

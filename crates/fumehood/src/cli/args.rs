@@ -70,7 +70,7 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Print a file of a skill.
     Cat(CatArgs),
-    /// Show what differs between two skills, hidden characters made visible.
+    /// Show what differs between two skills, or since one was approved, hidden characters made visible.
     Diff(DiffArgs),
     /// Run a script of a skill in the sandbox. Asks at the terminal.
     ///
@@ -82,6 +82,9 @@ pub(super) enum Command {
     ///
     /// The tool is what `execution.json` declares. Its answer goes to standard output as JSON, if it ends with exit code zero and
     /// fits what the skill declares; what it says beside goes to standard error. Exits with 1 if it fails.
+    ///
+    /// Whether it can be called here, and what is in the way, is in `fumehood show SKILL`. Where this system does not enforce a part
+    /// of the sandbox, the question says FULL TRUST: there the tool does whatever you yourself may do.
     #[command(after_help = CALL_EXAMPLES)]
     Call(CallArgs),
     /// Serve one agent over the Model Context Protocol, on standard input and output.
@@ -191,10 +194,10 @@ pub(super) struct CatArgs {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DiffArgs {
-    /// The skill before: a name or a path.
+    /// The skill before: a name or a path. Alone, it is the one after, and before is what was approved of it last.
     pub(super) skill: String,
     /// The skill after: a name or a path.
-    pub(super) other: String,
+    pub(super) other: Option<String>,
     #[command(flatten)]
     pub(super) from: From,
 }

@@ -24,7 +24,7 @@ use std::sync::LazyLock;
 use fumehood_core::{Json, Shown};
 
 use super::output::{DIM, ERROR, RESET, WARNING};
-use crate::report::{CatReport, Finding, ParamOut, SourceReport};
+use crate::report::{CatReport, Finding, ParamOut, Reason, SourceReport};
 
 pub(super) fn cat(text: &mut String, report: &CatReport) {
     let content = report.content.text().unwrap_or_default();
@@ -62,6 +62,15 @@ fn finding(text: &mut String, finding: &Finding, skill: &Path) {
 fn source_findings(text: &mut String, source: &SourceReport) {
     for found in &source.diagnostics {
         finding(text, found, Path::new(""));
+    }
+}
+
+/// Whatever is decided about them, programs do not run here, and why (CHK-050, CHK-155).
+fn unavailable(text: &mut String, reasons: &[Reason]) {
+    for reason in reasons {
+        let what = if reason.is_about_scripts() { "nothing of a skill runs" } else { "no checked tool runs" };
+        let message = Shown::inline(&reason.message).at_most(PATH_CHARS_MAX);
+        let _ = writeln!(text, "{WARNING}unavailable{RESET}: {what} here: {message} [{}]", reason.code);
     }
 }
 

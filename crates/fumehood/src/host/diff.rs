@@ -1,12 +1,13 @@
-//! `diff`: what differs between two skills, file by file and line by line.
+//! `diff`: what differs between two skills, or between one and what was approved of it, file by file and line by line.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fumehood_core::{Coded as _, RelPath};
-use fumehood_store::{CaptureError, Snapshot, SnapshotFile};
-use similar::{Algorithm, ChangeTag, TextDiff};
+use fumehood_core::line_diff::{line_diff, near_changes};
+use fumehood_core::{Code, Coded as _, RelPath};
+use fumehood_store::{ApprovedText, CaptureError, Journal, Snapshot, SnapshotFile, text_of};
 
+use super::past::{SkillId, past};
 use super::{Host, Opened};
 use crate::fault::Fault;
 use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange, SCHEMA_VERSION};
@@ -35,6 +36,66 @@ impl Host {
             changed,
             before: before_side,
             after: after_side,
+        })
+    }
+
+    /// Compares a skill as it is now with the revision of it that was approved last, as far as the text of that is kept.
+    ///
+    /// # Errors
+    /// Those of [`Host::show`] and of a capture; `E_NOTHING_APPROVED`; `E_JOURNAL_FOREIGN`, `E_JOURNAL_DAMAGED`.
+    pub fn diff_since_approved(&self, skill: &str, roots: &[PathBuf]) -> Result<DiffReport, Fault> {
+        let home = self.home()?;
+        let skill = self.captured(skill, roots)?;
+        let (after, kept) = (&skill.snapshot, ApprovedText::of(&home));
+        let journal = Journal::open_if_any(&home).map_err(|error| Fault::of(&error, "mend that first"))?;
+        let past = journal.and_then(|journal| past(&journal, &SkillId::of(&skill))).ok_or_else(|| {
+            let message = format!("no revision of {} was approved before", skill.qualified());
+            Fault::new(Code::NothingApproved, message, "`fumehood show` says what it is now")
+        })?;
+        let was = |path: &str, sha256: &str| DiffFile {
+            path: path.to_owned(),
+            size: past.sizes.get(path).copied().unwrap_or(0),
+            sha256: sha256.to_owned(),
+        };
+        let gone = |path: &str| RelPath::parse(path).map_or(true, |path| after.get(&path).is_none());
+        let removed = past.files.iter().filter(|(path, _)| gone(path));
+        let mut budget = Budget { deadline: Instant::now() + COMPARE_TIME_MAX, lines_left: LINES_MAX };
+        let both =
+            after.files().filter_map(|(path, new)| past.files.get(path.as_str()).map(|old| (path, old, new)));
+        let differs = both.filter(|(_, old, new)| **old != new.sha256().to_string());
+        let changed = differs.map(|(path, old, new)| {
+            let text = kept.read(old);
+            let lines = text.and_then(|text| budget.lines(text.as_bytes(), new.bytes()));
+            ChangedFile {
+                path: path.to_string(),
+                before: was(path.as_str(), old),
+                after: out((path, new)),
+                lines,
+            }
+        });
+        Ok(DiffReport {
+            schema_version: SCHEMA_VERSION,
+            identical: past.revision == after.revision().to_string(),
+            changed: changed.collect(),
+            added: after
+                .files()
+                .filter(|(path, _)| !past.files.contains_key(path.as_str()))
+                .map(out)
+                .collect(),
+            removed: removed.map(|(path, sha256)| was(path, sha256)).collect(),
+            before: DiffSide {
+                name: skill.name.as_str().to_owned(),
+                path: String::new(),
+                revision: past.revision.clone(),
+            },
+            after: DiffSide {
+                name: skill.name.as_str().to_owned(),
+                path: skill
+                    .path
+                    .as_ref()
+                    .map_or_else(|| skill.qualified(), |path| path.to_string_lossy().into_owned()),
+                revision: after.revision().to_string(),
+            },
         })
     }
 
@@ -67,9 +128,14 @@ struct Budget {
 }
 
 impl Budget {
-    fn changed_file(&mut self, path: &RelPath, old: &SnapshotFile, new: &SnapshotFile) -> ChangedFile {
-        let lines = line_changes(old.bytes(), new.bytes(), self.deadline, self.lines_left);
+    fn lines(&mut self, old: &[u8], new: &[u8]) -> Option<Vec<LineChange>> {
+        let lines = line_changes(old, new, self.deadline, self.lines_left);
         self.lines_left -= lines.as_ref().map_or(0, Vec::len);
+        lines
+    }
+
+    fn changed_file(&mut self, path: &RelPath, old: &SnapshotFile, new: &SnapshotFile) -> ChangedFile {
+        let lines = self.lines(old.bytes(), new.bytes());
         ChangedFile { path: path.to_string(), before: out((path, old)), after: out((path, new)), lines }
     }
 }
@@ -81,29 +147,14 @@ pub(super) fn line_changes(
     deadline: Instant,
     lines_max: usize,
 ) -> Option<Vec<LineChange>> {
-    if old.len().max(new.len()) > COMPARED_BYTES_MAX || Instant::now() >= deadline {
+    if Instant::now() >= deadline {
         return None;
     }
-    let (old, new) = (std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
-    // The time bound only makes a difference longer than it need be, never wrong.
-    let diff = TextDiff::configure().algorithm(Algorithm::Myers).deadline(deadline).diff_lines(old, new);
-    let groups = diff.grouped_ops(CONTEXT_LINES);
-    let changes = groups.iter().flatten().flat_map(|op| diff.iter_changes(op));
-    let line = changes.map(|change| LineChange {
-        change: match change.tag() {
-            ChangeTag::Equal => "same",
-            ChangeTag::Delete => "removed",
-            ChangeTag::Insert => "added",
-        },
-        before: change.old_index().map(|index| index + 1),
-        after: change.new_index().map(|index| index + 1),
-        text: change.value().strip_suffix('\n').unwrap_or(change.value()).to_owned(),
-    });
-    let lines: Vec<_> = line.take(lines_max + 1).collect();
+    let lines = near_changes(line_diff(text_of(old)?, text_of(new)?), CONTEXT_LINES);
+    let lines: Vec<_> = lines.into_iter().take(lines_max + 1).map(LineChange::from).collect();
     (lines.len() <= lines_max).then_some(lines)
 }
 
-const COMPARED_BYTES_MAX: usize = 1 << 20;
 const COMPARE_TIME_MAX: Duration = Duration::from_secs(3);
 const LINES_MAX: usize = 100_000;
 const CONTEXT_LINES: usize = 3;

@@ -1,5 +1,8 @@
 //! The policy of the person, read anew whenever it is asked about, and the facts that it decides about.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use fumehood_core::consent::Surface;
 use fumehood_core::policy::{
     ArgumentFacts, Decision, Fact, Mode, Outcome, PathFact, PolicyFacts, PolicyTier, Why, WorkspaceFact,
@@ -7,13 +10,37 @@ use fumehood_core::policy::{
 };
 use fumehood_core::receipt::Authority;
 use fumehood_core::tool::{Origin, Tier};
-use fumehood_core::{AgentLabel, Call, Code, HostPath, Policy, Scopes, ToolSpec};
+use fumehood_core::{AgentLabel, Call, Code, Frame, HostPath, Policy, Scopes, Sha256, ToolName, ToolSpec};
 use fumehood_gate::Plan;
 use fumehood_gate::ports::{Answer, Facts, Outage, PolicySource, Ruling};
-use fumehood_store::{Home, PolicyFile, TrustScopes};
+use fumehood_store::{Home, PolicyFile, Settings, Surroundings, TrustScopes};
 
-/// `policy.toml` and the trust scopes, as they are at the moment of asking (CHK-048).
-pub(super) struct HostPolicy(pub(super) Home);
+use super::run::safety_bar;
+
+/// `policy.toml` and the trust scopes, as they are at the moment of asking (CHK-048), and whether `fumehood.toml` still says
+/// what it said when the call was worked out.
+pub(super) struct HostPolicy {
+    pub(super) home: Home,
+    pub(super) surroundings: Surroundings,
+    /// What `fumehood.toml` said, for each tool.
+    pub(super) settings: Arc<WorkedOutUnder>,
+}
+
+/// The settings under which the tools on offer were worked out.
+#[derive(Default)]
+pub(super) struct WorkedOutUnder(Mutex<BTreeMap<ToolName, Settings>>);
+
+impl WorkedOutUnder {
+    /// The tool is on offer under these.
+    pub(super) fn set(&self, tool: &ToolName, settings: Settings) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.clone(), settings);
+    }
+
+    fn is(&self, tool: &ToolName, settings: Option<&Settings>) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.is_some_and(|settings| all.get(tool) == Some(settings))
+    }
+}
 
 /// Where a yes would come from, and whether the policy takes one from there.
 #[derive(Clone)]
@@ -26,14 +53,34 @@ pub(super) struct SurfaceRule {
 
 impl PolicySource for HostPolicy {
     fn ruling(&self, facts: &Facts<'_>) -> Result<Ruling, Outage> {
-        let file = PolicyFile::read(&self.0);
-        let scopes = scopes(&self.0, &file.policy);
+        let file = PolicyFile::read(&self.home);
+        let scopes = scopes(&self.home, &file.policy);
+        let settings = Settings::read(&self.home, &self.surroundings).ok();
         let Facts { agent, tool, call, plan, .. } = *facts;
         Ok(measured(agent, tool, call, plan, |facts| {
             let decision = file.policy.decide(facts, &scopes);
             let why = reason(&file, &decision.why, facts, &scopes);
-            Ruling { policy: decision.policy, answer: answer(&decision, why) }
+            let answer = match settings.as_ref().and_then(safety_bar) {
+                Some((code, why)) if decision.outcome != Outcome::Deny => {
+                    Answer::Deny { code, why: why.to_owned() }
+                }
+                _ => answer(&decision, why),
+            };
+            Ruling { policy: self.under(tool.name(), settings.as_ref(), decision.policy), answer }
         }))
+    }
+}
+
+impl HostPolicy {
+    /// The digest of the policy. Under other settings it is that of another one: what was shown or allowed was another call,
+    /// whose overlay, envelope or interpreter the deployer has taken back meanwhile.
+    fn under(&self, tool: &ToolName, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
+        if self.settings.is(tool, settings) {
+            return policy;
+        }
+        let mut frame = Frame::new("policy-under-other-settings", 1);
+        frame.part(policy.to_string().as_bytes());
+        frame.sha256()
     }
 }
 

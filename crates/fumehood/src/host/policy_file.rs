@@ -54,6 +54,7 @@ impl Host {
             sha256: file.policy.sha256().to_string(),
             error,
             findings: file.policy.lint(&known).iter().map(finding).collect(),
+            unavailable: self.unavailable(),
         })
     }
 

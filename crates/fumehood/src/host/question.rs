@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fumehood_core::ToolName;
+use fumehood_core::checked::CHECKED_ERRORS_BYTES_MAX;
 use fumehood_core::containment::{Axis, AxisReport, Enforcement};
 use fumehood_core::receipt::Limits;
+use fumehood_core::tool::Tier;
 use fumehood_gate::{Command, Plan, Request};
 
 use crate::report::{
@@ -81,7 +83,7 @@ impl Wording {
             },
             environment: environment(command),
             files: files(command),
-            limits: limits(&plan.limits, &plan.containment.axes),
+            limits: limits(&plan.limits, &plan.containment.axes, request.tool.tier()),
             level: plan.containment.level.as_str().to_owned(),
             level_floor: plan.containment.level_floor.as_str().to_owned(),
             axes: plan.containment.axes.iter().map(axis).collect(),
@@ -121,7 +123,7 @@ fn axis(report: &AxisReport) -> AxisAsked {
 }
 
 /// Each limit with what the sandbox says of the axis that keeps it. The time and the output are kept by the host itself.
-fn limits(limits: &Limits, axes: &[AxisReport]) -> Vec<LimitAsked> {
+fn limits(limits: &Limits, axes: &[AxisReport], tier: Tier) -> Vec<LimitAsked> {
     let kept = |axis: Axis| {
         let report = axes.iter().find(|report| report.axis == axis);
         report.map_or(Enforcement::NotEnforced, |report| report.enforced)
@@ -131,6 +133,14 @@ fn limits(limits: &Limits, axes: &[AxisReport]) -> Vec<LimitAsked> {
     };
     let by_host = Enforcement::Enforced;
     let seconds = |duration: std::time::Duration| format!("{} s", duration.as_secs());
+    let output = |bytes: u64| match tier {
+        // CHK-107: the answer has the limit of the manifest, and what is said beside it always the same.
+        Tier::Checked => {
+            let errors = size(u64::from(CHECKED_ERRORS_BYTES_MAX));
+            format!("{}, and {errors} of errors; more ends it", size(bytes))
+        }
+        _ => format!("{} of each stream", size(bytes)),
+    };
     let memory = limits.memory_bytes_per_process.map(|each| match limits.processes {
         Some(processes) => {
             let worst = size(each.saturating_mul(processes));
@@ -144,7 +154,7 @@ fn limits(limits: &Limits, axes: &[AxisReport]) -> Vec<LimitAsked> {
         limit("memory", memory, kept(Axis::Memory)),
         limit("memory in all", limits.memory_bytes_total.map(size), kept(Axis::Memory)),
         limit("processes", limits.processes.map(|n| n.to_string()), kept(Axis::Pids)),
-        limit("output", limits.output_bytes.map(|n| format!("{} of each stream", size(n))), by_host),
+        limit("output", limits.output_bytes.map(output), by_host),
         limit("a file", limits.file_bytes.map(size), kept(Axis::Writes)),
         limit("temporary files", limits.temporary_bytes.map(size), kept(Axis::Writes)),
     ]

@@ -35,7 +35,6 @@ use workshop::Bench;
 
 pub(super) use gated::{Gated, Patience, Tell};
 pub(super) use switches::{execute_bar, refuse_safe_mode, safety_bar};
-pub(super) use workshop::{Past, digests, past};
 
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]

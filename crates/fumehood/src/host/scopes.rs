@@ -8,10 +8,12 @@ use std::time::SystemTime;
 use fumehood_core::policy::Mode;
 use fumehood_core::trust_scope::ScopeDraft;
 use fumehood_core::{Code, Coded as _, Json, Revision, Scopes, Shown, TrustScope};
-use fumehood_store::{Catalog, Flush, Home, Journal, PolicyFile, TrustScopes, TrustScopesError};
+use fumehood_store::{
+    ApprovedText, Catalog, Flush, Home, Journal, PolicyFile, TrustScopes, TrustScopesError,
+};
 
 use super::Host;
-use super::run::{Past, digests};
+use super::past::{Past, SkillId, digests, remember};
 use crate::fault::Fault;
 use crate::report::{SCHEMA_VERSION, ScopeListReport, ScopeOut, ScopeReport};
 
@@ -41,6 +43,9 @@ impl Host {
         let mode = PolicyFile::read(&home).policy.mode();
         let files = digests(&skill.snapshot).into_iter().map(|(path, sha256)| (path, Json::String(sha256)));
         record(&home, ROW_SAVED, &preview.draft, mode, Some(Json::Object(files.collect())))?;
+        if let Ok(Some(journal)) = Journal::open_if_any(&home) {
+            remember(&journal, &ApprovedText::of(&home), &SkillId::of(&skill), &skill.snapshot);
+        }
         let draft = preview.draft.clone();
         let scopes = TrustScopes::open(&home).map_err(|error| fault(&error))?;
         let saved = scopes.save(mode, SystemTime::now(), |mut drafts| {
@@ -54,7 +59,7 @@ impl Host {
         let scope = saved.as_slice().iter().find(|scope| *scope.draft() == preview.draft);
         let scope = scope
             .ok_or_else(|| Fault::new(Code::Internal, "the scope was not saved", "please report this"))?;
-        Ok(report(scope, mode, true))
+        Ok(self.reported(scope, mode, true))
     }
 
     /// Every scope, in the order of saving, and which of them are stale: their skill has another revision by now.
@@ -69,7 +74,13 @@ impl Host {
         for scope in &mut listed {
             scope.counts = scope.receipt.is_some() && mode == Mode::Trusted;
         }
-        Ok(ScopeListReport { schema_version: SCHEMA_VERSION, mode: mode.as_str(), scopes: listed })
+        let unavailable = self.unavailable();
+        Ok(ScopeListReport {
+            schema_version: SCHEMA_VERSION,
+            mode: mode.as_str(),
+            scopes: listed,
+            unavailable,
+        })
     }
 
     /// One scope, by the id that the list shows, its beginning, or the id of its receipt.
@@ -82,7 +93,7 @@ impl Host {
         let mode = PolicyFile::read(&home).policy.mode();
         let scope = find(&scopes, id)?;
         let listed = self.looked_at(&home, &scopes, |other| other.draft() == scope.draft())?;
-        let mut one = report(scope, mode, false);
+        let mut one = self.reported(scope, mode, false);
         if let Some(looked_at) = listed.into_iter().next() {
             one.scope = ScopeOut { counts: one.scope.counts, ..looked_at };
         }
@@ -106,9 +117,21 @@ impl Host {
             drafts
         });
         saved.map_err(|error| fault(&error))?;
-        let mut answer = report(gone, mode, true);
+        let mut answer = self.reported(gone, mode, true);
         answer.scope.counts = false;
         Ok(answer)
+    }
+
+    fn reported(&self, scope: &TrustScope, mode: Mode, changed: bool) -> ScopeReport {
+        let mut out = ScopeOut::of(scope, scope_id(scope.draft()));
+        out.counts = scope.receipt().is_some() && mode == Mode::Trusted;
+        ScopeReport {
+            schema_version: SCHEMA_VERSION,
+            mode: mode.as_str(),
+            changed,
+            scope: out,
+            unavailable: self.unavailable(),
+        }
     }
 
     fn looked_at(
@@ -222,12 +245,6 @@ fn record(
     let journal = Journal::open(home).map_err(|error| Fault::of(&error, MEND))?;
     let written = journal.append(kind, &json, SystemTime::now(), Flush::Now);
     written.map(|_| ()).map_err(|error| Fault::of(&error, MEND))
-}
-
-fn report(scope: &TrustScope, mode: Mode, changed: bool) -> ScopeReport {
-    let mut out = ScopeOut::of(scope, scope_id(scope.draft()));
-    out.counts = scope.receipt().is_some() && mode == Mode::Trusted;
-    ScopeReport { schema_version: SCHEMA_VERSION, mode: mode.as_str(), changed, scope: out }
 }
 
 fn fault(error: &TrustScopesError) -> Fault {

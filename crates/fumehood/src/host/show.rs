@@ -224,8 +224,7 @@ fn format(file: &str, skill: Option<&SkillText>) -> FormatSupport {
 /// What keeps the skill from running: reasons of its own, then `bars` of the host's.
 pub(super) fn execution(inspection: &Inspection, bars: Vec<(Code, String)>) -> ExecutionSupport {
     let own = inspection.execution_bars().into_iter().map(|(code, message)| (code, message.to_owned()));
-    let reason = |(code, message): (Code, String)| Reason { code: code.as_str(), message };
-    let reasons: Vec<_> = own.chain(bars).map(reason).collect();
+    let reasons: Vec<_> = own.chain(bars).map(Reason::of).collect();
     ExecutionSupport {
         available: reasons.is_empty(),
         scripts_available: !reasons.iter().any(Reason::is_about_scripts),

@@ -1,7 +1,7 @@
 //! What a checked tool gave.
 
-use fumehood_core::Json;
 use fumehood_core::checked::CheckedResult;
+use fumehood_core::{Json, Wiped};
 use serde::{Serialize, Serializer};
 
 use crate::fault::Fault;
@@ -15,8 +15,8 @@ pub struct CallReport {
     pub failure: Option<Fault>,
     /// Its whole answer as it was kept, if it was: `art_` and 32 hex digits.
     pub artifact: Option<String>,
-    /// What the program wrote to standard error: at most 16 KiB.
-    pub errors: Vec<u8>,
+    /// What the program wrote to standard error: at most 16 KiB. Overwritten when this is dropped.
+    pub errors: Wiped,
 }
 
 impl CallReport {

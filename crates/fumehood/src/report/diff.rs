@@ -1,6 +1,8 @@
 //! The shape of a difference between two skills.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// The answer of `diff`.
 #[derive(Clone, Debug, Serialize)]
@@ -26,7 +28,7 @@ pub struct DiffReport {
 pub struct DiffSide {
     /// The name it is looked up by.
     pub name: String,
-    /// Its folder.
+    /// Its folder; empty for the revision that was approved last, which lies in none.
     pub path: String,
     /// Its revision.
     pub revision: String,
@@ -37,7 +39,7 @@ pub struct DiffSide {
 pub struct DiffFile {
     /// Its path in the skill.
     pub path: String,
-    /// Bytes.
+    /// Bytes; 0 where that was not written down for what was approved.
     pub size: u64,
     /// 64 hex digits.
     pub sha256: String,
@@ -52,15 +54,16 @@ pub struct ChangedFile {
     pub before: DiffFile,
     /// What it is.
     pub after: DiffFile,
-    /// The lines that differ, or null where one side is no text or too large to compare by lines.
+    /// The lines that differ, or null where one side is no text, too large to compare by lines, or not kept.
     pub lines: Option<Vec<LineChange>>,
 }
 
 /// One line of a difference.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LineChange {
     /// `added`, `removed` or `same` (context).
-    pub change: &'static str,
+    pub change: Cow<'static, str>,
     /// The line's number before, from 1.
     pub before: Option<usize>,
     /// The line's number after, from 1.

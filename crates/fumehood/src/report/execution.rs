@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct ExecutionSupport {
     /// Whether the checked tool can, on a person's word: nothing of the skill, of the settings and of this machine is in the way.
     pub available: bool,
-    /// Whether the scripts can, on a person's word.
+    /// Whether the scripts can, on a person's word. The machine's sandbox is looked at where there is a checked tool only.
     pub scripts_available: bool,
     /// Why not. Those of [`Reason::is_about_scripts`] keep scripts from running too.
     pub reasons: Vec<Reason>,
@@ -28,8 +28,22 @@ pub struct Reason {
 }
 
 impl Reason {
+    pub(crate) fn of((code, message): (Code, String)) -> Self {
+        Self { code: code.as_str(), message }
+    }
+
     /// Whether it keeps scripts from running, and not the checked tool alone.
     pub fn is_about_scripts(&self) -> bool {
-        [Code::NotLoadable, Code::NoRevision, Code::SafeMode].iter().any(|code| code.as_str() == self.code)
+        let about_scripts = [
+            Code::NotLoadable,
+            Code::NoRevision,
+            Code::SafeMode,
+            Code::PolicyInvalid,
+            Code::PolicyBlocked,
+            Code::PolicyWorkflow,
+            Code::SandboxUnavailable,
+            Code::ToolSandboxRequired,
+        ];
+        about_scripts.iter().any(|code| code.as_str() == self.code)
     }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::Reason;
+
 /// The answer of `policy check`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PolicyCheckReport {
@@ -25,6 +27,9 @@ pub struct PolicyCheckReport {
     pub error: Option<PolicyErrorOut>,
     /// What is worth a second look, rule by rule.
     pub findings: Vec<PolicyFinding>,
+    /// What keeps programs of skills from running here, whatever their skill and whatever is decided about them; empty if nothing
+    /// does. Those of [`Reason::is_about_scripts`] keep scripts from running too.
+    pub unavailable: Vec<Reason>,
 }
 
 /// What is wrong with `policy.toml`.

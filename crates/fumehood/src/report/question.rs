@@ -1,6 +1,10 @@
 //! What a person is asked before something runs, as any face can show it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+
+use super::LineChange;
 
 /// A request for approval of one call.
 ///
@@ -99,7 +103,25 @@ pub enum History {
         changed: usize,
         /// Files that are gone.
         removed: usize,
+        /// All of these, by their paths.
+        files: Vec<FileSince>,
     },
+}
+
+/// How a file of a skill differs from the one of the revision that was approved last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSince {
+    /// Its path in the skill.
+    pub path: String,
+    /// `added`, `changed` or `removed`.
+    pub change: Cow<'static, str>,
+    /// The lines that differ, and those around them: at most 200 for all files together. None for a file that is gone.
+    pub lines: Vec<LineChange>,
+    /// Lines beyond those.
+    pub lines_left_out: usize,
+    /// Why no lines are shown, if they should be.
+    pub not_shown: Option<Cow<'static, str>>,
 }
 
 /// The interpreter of a script.

@@ -4,6 +4,8 @@ use fumehood_core::TrustScope;
 use fumehood_core::trust_scope::ScopeDraft;
 use serde::Serialize;
 
+use super::Reason;
+
 /// The answer of `trust list`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScopeListReport {
@@ -13,6 +15,9 @@ pub struct ScopeListReport {
     pub mode: &'static str,
     /// Every scope, in the order in which they were saved.
     pub scopes: Vec<ScopeOut>,
+    /// What keeps programs of skills from running here, whatever their skill and whatever is decided about them; empty if nothing
+    /// does. Those of [`Reason::is_about_scripts`] keep scripts from running too.
+    pub unavailable: Vec<Reason>,
 }
 
 /// The answer of `trust add`, `trust show` and `trust remove`.
@@ -26,6 +31,9 @@ pub struct ScopeReport {
     pub changed: bool,
     /// The scope.
     pub scope: ScopeOut,
+    /// What keeps programs of skills from running here, whatever their skill and whatever is decided about them; empty if nothing
+    /// does. Those of [`Reason::is_about_scripts`] keep scripts from running too.
+    pub unavailable: Vec<Reason>,
 }
 
 /// One trust scope.

@@ -138,6 +138,7 @@ fn a_script_is_adopted_and_then_run_by_its_parameters() {
     assert_eq!((&again["changed"], &again["replaced"]), (&false.into(), &false.into()));
 }
 
+// CHK-064
 #[test]
 fn files_of_ours_are_private_and_nothing_is_written_into_the_skill() {
     let world = world_with(&tables());

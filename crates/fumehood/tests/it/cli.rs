@@ -551,6 +551,75 @@ fn a_skill_too_large_for_a_revision_is_shown_without_one() {
     assert_eq!(over["revision"], Value::Null);
 }
 
+// CHK-077, CHK-083: format, resources and execution are told apart, and what is not supported is named where it is first looked at.
+#[test]
+fn what_is_supported_is_told_in_three_parts() {
+    let parts = |skill: &fumehood_testkit::Skill| {
+        let world = world_with(skill);
+        let shown = world.json(["show", "skills/x"]);
+        let reasons: Vec<_> =
+            texts(&shown["execution"]["reasons"], "code").into_iter().map(str::to_owned).collect();
+        let codes: Vec<_> = codes(&shown).into_iter().map(str::to_owned).collect();
+        (shown["format"]["rescue"].clone(), shown["resources"]["files"].clone(), reasons, codes)
+    };
+    let unavailable = vec!["E_EXECUTION_UNAVAILABLE".to_owned()];
+    assert_eq!(parts(&skill("x")), ("none".into(), 1.into(), unavailable.clone(), vec![]));
+    // Each differs by itself.
+    let rescued = parts(&skill("x").description("Use when: asked"));
+    assert_eq!((&rescued.0, &rescued.1), (&"quoted".into(), &1.into()));
+    assert_eq!(
+        parts(&skill("x").file("references/a.md", "a")),
+        ("none".into(), 2.into(), unavailable.clone(), vec![])
+    );
+    let refused = parts(&skill("x").file("execution.json", "{"));
+    assert_eq!(
+        (refused.0, refused.1, refused.2),
+        ("none".into(), 2.into(), vec!["E_EXECUTION_MANIFEST".to_owned()])
+    );
+    let (.., reasons, found) =
+        parts(&skill("x").field("context: fork").body("!`date`\n\nUse the Bash tool and mcp__a__b.\n"));
+    assert_eq!(reasons, ["E_EXECUTION_UNAVAILABLE", "E_SKILL_NOT_CONFORMANT"]);
+    assert_eq!(found, ["N_HOST_FIELD_NOT_ENFORCED", "N_HOST_FEATURE", "N_BODY_TOOLS"]);
+}
+
+// CHK-070: whoever lists skills opens no reference and no asset; whoever looks at one skill is shown their names; whoever asks for a
+// file gets that one.
+#[test]
+fn references_and_assets_come_when_they_are_asked_for() {
+    let world = world_with(&skill("x").file("references/a.md", "reference").file("assets/b.txt", "asset"));
+    let opens = ["SKILL.md", "references/a.md", "assets/b.txt"]
+        .map(|file| fumehood_testkit::Opens::of(&world.path(format!("skills/x/{file}"))));
+    let counts = || opens.each_ref().map(|opens| opens.count() > 0);
+    assert_eq!(world.run(["list", "skills"]).code, Some(0));
+    assert_eq!(counts(), [true, false, false]);
+    let page = world.run(["show", "skills/x"]).text();
+    assert!(page.contains("references/a.md") && page.contains("assets/b.txt"), "{page}");
+    for format in ["text", "json"] {
+        let answer = world.run(["--format", format, "show", "skills/x"]).text();
+        assert!(!answer.contains("asset\"") && !answer.contains("reference\""), "{answer}");
+    }
+    counts();
+    assert_eq!(world.run(["cat", "skills/x", "references/a.md"]).text(), "reference");
+    assert_eq!(counts(), [false, true, false]);
+}
+
+// CHK-068: there is no path for flat files, so none of them is ever taken for a skill, let alone for a conformant one; the twin in a
+// folder is one.
+#[test]
+fn a_flat_file_is_no_skill() {
+    let world = world_with(&skill("x"));
+    world.write("skills/flat.md", skill("flat").text());
+    world.write("skills/flat-too/flat.md", skill("flat-too").text());
+    assert_eq!(texts(&world.json(["list", "skills"])["skills"], "name"), ["x"]);
+    assert_eq!(texts(&world.json(["check", "skills"])["skills"], "name"), ["x"]);
+    for flat in ["skills/flat.md", "skills/flat-too"] {
+        assert_eq!(world.run(["show", flat]).code, Some(2), "{flat}");
+    }
+    world.write("skills/flat/SKILL.md", skill("flat").text());
+    assert_eq!(texts(&world.json(["list", "skills"])["skills"], "name"), ["flat", "x"]);
+}
+
+// CHK-089, CHK-086: what the claim shows is what the manifest says.
 #[test]
 fn a_checked_tool_is_shown_with_its_claim() {
     let manifest = json!({
@@ -566,7 +635,7 @@ fn a_checked_tool_is_shown_with_its_claim() {
     assert_eq!(shown["claims"]["execution"]["entrypoint"], "run.mjs");
     assert_eq!(shown["execution"]["scripts_available"], true);
     let page = good.run(["show", "skills/x"]).text();
-    assert!(page.contains("checked tool run.mjs\n"), "{page}");
+    assert!(page.contains("checked tool run.mjs  (of execution.json, "), "{page}");
     // A manifest that is refused takes nothing from the instructions, and the folder still conforms.
     let bad = world_with(&with(&[("execution.json", "{".to_owned()), ("fumehood.json", "[]".to_owned())]));
     let shown = bad.json(["show", "skills/x"]);

@@ -57,6 +57,7 @@ fn row_02_another_spelling_of_the_file_loads_if_it_is_the_only_one() {
     }
 }
 
+// CHK-065
 #[test]
 fn row_03_a_name_that_breaks_the_rule_is_listed_under_a_slug() {
     let cases = [
@@ -81,6 +82,7 @@ fn row_04_numbers_and_booleans_are_read_as_written() {
     }
 }
 
+// CHK-067: the limit of the standard, and no shorter preview.
 #[test]
 fn row_05_a_long_description_is_cut_in_the_catalogue_only() {
     let at_limit = world_with(&skill("x").description(&"😀".repeat(1024)));
@@ -94,6 +96,7 @@ fn row_05_a_long_description_is_cut_in_the_catalogue_only() {
     assert_eq!(world.json(["show", "skills/x"])["description"], long);
 }
 
+// CHK-067, CHK-079
 #[test]
 fn row_06_broken_yaml_is_rescued_and_grants_nothing() {
     let tools = "allowed-tools: Bash Read\nlicense: MIT";
@@ -118,6 +121,7 @@ fn row_06_broken_yaml_is_rescued_and_grants_nothing() {
     assert_eq!((&shown["unenforced_fields"], &shown["format"]["rescue"]), (&json!([]), &"lines".into()));
 }
 
+// CHK-067
 #[test]
 fn row_07_a_key_twice_is_refused() {
     for twice in ["description: b", "version: 1\nversion: 2", "metadata: {a: b, a: c}"] {
@@ -136,6 +140,7 @@ fn row_08_no_frontmatter_or_a_blank_description_is_refused() {
     assert_judged(&skill("x").frontmatter("name: x"), REFUSED, "E_DESCRIPTION_MISSING");
 }
 
+// CHK-066, CHK-083
 #[test]
 fn row_09_unknown_fields_are_kept_word_for_word() {
     let world = assert_judged(&skill("x").field("zeta: {b: [1, ~], a: No}"), LOADABLE, "N_FIELD_UNKNOWN");
@@ -147,6 +152,7 @@ fn row_09_unknown_fields_are_kept_word_for_word() {
     assert!(order.is_sorted(), "{order:?}");
 }
 
+// CHK-066
 #[test]
 fn row_10_tools_are_taken_in_three_forms_and_one_conforms() {
     let spaces = world_with(&skill("x").field("allowed-tools: Bash(git add:*) Read"));
@@ -248,6 +254,7 @@ fn row_14_what_is_no_text_or_too_much_of_it_is_refused() {
     assert_eq!(verdicts(&checked(&world_with(&padded(1 << 20)), "skills")), CONFORMANT);
 }
 
+// CHK-078, CHK-083
 #[test]
 fn row_15_what_other_hosts_run_stays_text() {
     let body = "!`touch ran`\n\n@notes.md\n\n$ARGUMENTS and $ARGUMENTS again\n";

@@ -1,14 +1,17 @@
 //! `run`, as a person at a terminal and as a program: what is asked, what runs, what it leaves.
 
+mod authority;
 mod calls;
 mod codes;
 mod examples;
 mod failures;
 mod flags;
 mod mistakes;
+mod own_files;
 mod parallel;
 mod policy;
 mod prompt;
+mod races;
 mod readme;
 mod scopes;
 mod settings;

@@ -125,6 +125,7 @@ fn closed_objects(schema: &Value, place: &str, objects: &mut usize) {
     }
 }
 
+// CHK-083: a skill without any manifest is found, judged and shown.
 #[test]
 fn answers_about_a_minimal_skill() {
     let world = world_with(&skill("x"));

@@ -293,7 +293,7 @@ impl Course<'_> {
     /// What the host answers in the tool's place, kept; nothing where that fails, too.
     fn fall_back(&self, failure: Failure) -> Option<(Stream, Kept)> {
         let fallback = self.offer.fallback().filter(|_| self.spec().may_fall_back(failure))?;
-        let answer = Stream { bytes: caught(|| fallback(failure))?, dropped: 0 };
+        let answer = Stream { bytes: caught(|| fallback(failure))?.into(), dropped: 0 };
         let kept = self.room().ok().and_then(|room| put(room, &answer).ok())?;
         Some((answer, kept))
     }
@@ -385,6 +385,7 @@ fn sentence(closing: &Closing, code: Code) -> String {
         (Some(Killed::Deadline), _) => "the script did not end in time and was killed".to_owned(),
         (Some(Killed::Output), _) => "the script wrote more than it may and was killed".to_owned(),
         (Some(Killed::Cancelled), _) => "the call was cancelled, and the script was killed".to_owned(),
+        (Some(Killed::Content), _) => "what the script wrote cannot be taken, and it was killed".to_owned(),
         (None, Some(Exit::Code(exit))) => format!("the script ended with exit code {exit}"),
         (None, Some(Exit::Signal(signal))) => format!("the script was ended by signal {signal}"),
         (None, None) => code.sentence().trim_end_matches('.').to_owned(),

@@ -108,6 +108,58 @@ fn a_request_expires() {
     }
 }
 
+// CHK-008, CHK-009: a machine that slept, and clocks that jump either way, before the answer: nothing makes the five minutes
+// longer, and the wall clock makes them no shorter either.
+#[test]
+fn no_clock_lengthens_a_request() {
+    const YEAR: i64 = 365 * 86_400;
+    for (what, jumps, passes, runs) in [
+        ("nothing", [0, 0, 0], 299, true),
+        ("asleep, which only the boot time clock counts", [0, 300, 0], 0, false),
+        ("asleep for less", [0, 299, 0], 0, true),
+        ("only the monotonic clock counts", [300, 0, 0], 0, false),
+        ("the wall clock is set forward", [0, 0, YEAR], 299, true),
+        ("the wall clock is set back", [0, 0, -YEAR], 299, true),
+        ("the wall clock is set back, and the time is over", [0, 0, -YEAR], 300, false),
+        ("all clocks are set back, and one goes on", [-YEAR, 0, -YEAR], 300, false),
+        ("all clocks but the other one are set back", [0, -YEAR, -YEAR], 300, false),
+    ] {
+        let world = human();
+        // The gate begins at a time from which a clock can go back.
+        world.stage.pass(Duration::from_secs(10 * YEAR.unsigned_abs()));
+        *world.stage.on_show.lock().unwrap() = Some(Box::new(move |stage, request| {
+            stage.pass(Duration::from_secs(passes));
+            *stage.jumps.lock().unwrap() = jumps;
+            stage.decide(request.id, YES);
+        }));
+        let result = world.call().map(drop);
+        assert_eq!(
+            result.as_ref().err().and_then(|error| error.denial),
+            (!runs).then_some(Denial::NoAnswer),
+            "{what}"
+        );
+        assert_eq!(world.entries(), usize::from(runs), "{what}");
+        if !runs {
+            assert_eq!(
+                (result.unwrap_err().code(), world.ledger()),
+                (Code::ToolDenied, vec![State::Expired]),
+                "{what}"
+            );
+            assert_eq!(world.told(), ["approval.required", "approval.denied no_answer"], "{what}");
+        }
+    }
+    // A clock that goes back after it had run out brings nothing back.
+    let world = human();
+    *world.stage.on_show.lock().unwrap() = Some(Box::new(|stage, request| {
+        *stage.jumps.lock().unwrap() = [0, 300, 0];
+        stage.decide(request.id, YES);
+        *stage.jumps.lock().unwrap() = [0, 0, 0];
+        stage.decide(request.id, YES);
+    }));
+    assert_eq!(world.call().unwrap_err().denial, Some(Denial::NoAnswer));
+    assert_eq!(world.entries(), 0);
+}
+
 // CHK-010: the 65th is refused, and none is given up for it.
 #[test]
 fn a_run_asks_64_times() {

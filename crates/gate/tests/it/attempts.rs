@@ -93,7 +93,7 @@ fn nothing_is_tried_again_beside_what_is_left() {
 // What a failed run wrote is kept, and both streams come along for a person.
 #[test]
 fn what_a_failed_run_wrote_is_kept() {
-    let errors = Stream { bytes: vec![b'e'; 5_000], dropped: 7 };
+    let errors = Stream { bytes: vec![b'e'; 5_000].into(), dropped: 7 };
     let world = script(RawOutput {
         errors,
         exit: Some(Exit::Code(3)),

@@ -155,7 +155,7 @@ fn waits(approval: Approval, answers: &[Answer]) {
     }
 }
 
-// EXE-57, EXE-58, XSF-25, XSF-26, XSF-35, CHK-007, CHK-008, CHK-012 to CHK-016, CHK-024, X-07, X-14
+// EXE-57, EXE-58, XSF-25, XSF-26, XSF-35, CHK-007, CHK-008, CHK-012 to CHK-016, CHK-024, X-07, X-14, CHK-157
 #[test]
 fn whatever_happens_while_a_person_is_asked() {
     waits(Approval::Human, &[Answer::Yes, Answer::No, Answer::Outage, Answer::Panic, Answer::Gone]);

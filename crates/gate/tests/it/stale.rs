@@ -183,7 +183,7 @@ fn said(before: Opinion, after: Opinion) -> (World, Result<(), GateError>) {
     (world, result)
 }
 
-// CHK-048, X-08: a person's yes is no less good because a scope was saved or removed meanwhile, but a no is a no.
+// CHK-027, CHK-048, X-08: a person's yes is no less good because a scope was saved or removed meanwhile, but a no is a no.
 #[test]
 fn a_persons_yes_outlives_scopes_and_no_denial() {
     let opinions = [Opinion::None, Opinion::Asks, Opinion::Allows];

@@ -112,6 +112,8 @@ pub(crate) enum SpoolStage {
 /// The world. All that can be set is set before or during the call.
 pub(crate) struct Stage {
     pub(crate) now: Mutex<Duration>,
+    /// Seconds by which the monotonic clock, the boot time clock and the wall clock are ahead of that.
+    pub(crate) jumps: Mutex<[i64; 3]>,
     pub(crate) clock_panics: AtomicBool,
     random: AtomicUsize,
     pub(crate) entropy_fails_at: Mutex<Option<usize>>,
@@ -229,6 +231,7 @@ impl World {
     pub(crate) fn heard_by(tool: &Tool, ears: &Ears) -> Self {
         let stage = Arc::new(Stage {
             now: Mutex::new(Duration::from_secs(1_000)),
+            jumps: Mutex::default(),
             clock_panics: AtomicBool::new(false),
             random: AtomicUsize::new(0),
             entropy_fails_at: Mutex::default(),
@@ -339,6 +342,11 @@ impl Stage {
         *self.now.lock().unwrap() += time;
     }
 
+    fn ahead(&self, seconds: i64) -> Duration {
+        let (now, by) = (*self.now.lock().unwrap(), Duration::from_secs(seconds.unsigned_abs()));
+        if seconds < 0 { now.saturating_sub(by) } else { now + by }
+    }
+
     pub(crate) fn gate(&self) -> Arc<Gate> {
         self.gate.get().unwrap().upgrade().unwrap()
     }
@@ -427,12 +435,13 @@ fn fail<T>(fault: Fault) -> Result<T, Outage> {
 impl Clock for Stage {
     fn now(&self) -> Now {
         assert!(!self.clock_panics.load(Ordering::Acquire), "{SECRET}");
-        let now = *self.now.lock().unwrap();
-        Now { monotonic: now, boot: now }
+        let [monotonic, boot, _] = *self.jumps.lock().unwrap();
+        Now { monotonic: self.ahead(monotonic), boot: self.ahead(boot) }
     }
 
     fn wall(&self) -> WallTime {
-        WallTime::from_unix_ms(0).after(*self.now.lock().unwrap())
+        let [_, _, wall] = *self.jumps.lock().unwrap();
+        WallTime::from_unix_ms(0).after(self.ahead(wall))
     }
 }
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use fumehood_core::VerifiedRevision;
 use fumehood_core::call::Invocation;
-use fumehood_core::checked::{CHECKED_ERRORS_BYTES_MAX, Capture, CaptureError};
-use fumehood_core::code::{Code, Coded as _};
+use fumehood_core::checked::CHECKED_ERRORS_BYTES_MAX;
+use fumehood_core::code::Code;
 use fumehood_core::tool::Failure;
 use fumehood_gate::{Attempt, Plan, RawOutput, RunError, Runner};
 use fumehood_sandbox as sandbox;
 use fumehood_store::{Staged, Workspace};
 
+use super::heard::Heard;
 use super::input::Input;
 use super::planner::node;
 use super::{Admitted, Checked};
@@ -66,15 +67,19 @@ impl Runner for Ready {
         if *attempt.plan() != self.plan {
             return RawOutput::failed(changed("this is not what was approved"));
         }
+        let manifest = &self.checked.manifest;
+        let mut heard = Heard::new(manifest.output_bytes_max());
         let (confined, staged, writing) = match self.start(&attempt) {
             Ok(started) => started,
             Err(error) => return RawOutput::failed(error),
         };
-        let outcome = wait(&attempt, confined, staged);
+        let outcome = wait(&attempt, staged, |is_cancelled| {
+            confined.watch(is_cancelled, &mut |channel, piece| heard.take(channel, piece))
+        });
         // Nobody is left who could read, so it has come to its end.
         let _ = writing.join();
         match outcome {
-            Ok(outcome) => self.judge(ended(outcome, true)),
+            Ok(outcome) => heard.judge(ended(outcome, true), manifest.output_schema()),
             Err(error) => lost(&error),
         }
     }
@@ -147,30 +152,6 @@ impl Ready {
             None => builder,
         })
     }
-
-    /// What a program wrote counts only if nothing else is wrong with the run (CHK-099, CHK-111).
-    fn judge(&self, raw: RawOutput) -> RawOutput {
-        if raw.error.is_some() || raw.killed.is_some() {
-            return raw;
-        }
-        let error = self.read(&raw).err();
-        RawOutput { error, ..raw }
-    }
-
-    fn read(&self, raw: &RawOutput) -> Result<(), RunError> {
-        let mut errors = Capture::new(CHECKED_ERRORS_BYTES_MAX);
-        let said = errors.push(&raw.errors.bytes).and_then(|()| errors.finish());
-        said.map_err(|error| bad("standard error cannot be taken", &error))?;
-        let manifest = &self.checked.manifest;
-        let mut output = Capture::new(manifest.output_bytes_max());
-        let answer =
-            output.push(&raw.output.bytes).and_then(|()| output.into_answer(manifest.output_schema()));
-        answer.map(drop).map_err(|error| bad("standard output is no answer", &error))
-    }
-}
-
-fn bad(what: &str, error: &CaptureError) -> RunError {
-    RunError::new(Failure::BadResponse, error.code(), format!("{what}: {error}"))
 }
 
 /// Stands for the place of the files, which are not laid out yet.

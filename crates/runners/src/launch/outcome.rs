@@ -58,9 +58,10 @@ pub(crate) fn killed(killed: sandbox::Killed) -> Killed {
         sandbox::Killed::Deadline => Killed::Deadline,
         sandbox::Killed::Output => Killed::Output,
         sandbox::Killed::Cancelled => Killed::Cancelled,
+        sandbox::Killed::Watcher => Killed::Content,
     }
 }
 
 fn stream(captured: sandbox::Captured) -> Stream {
-    Stream { bytes: captured.bytes, dropped: captured.dropped }
+    Stream { bytes: captured.bytes.into(), dropped: captured.dropped }
 }

@@ -81,7 +81,7 @@ impl Runner for Ready {
             Err(error) => return RawOutput::failed(error),
         };
         attempt.sandbox_started(self.script.workshop.level());
-        match wait(&attempt, confined, staged) {
+        match wait(&attempt, staged, |is_cancelled| confined.wait(is_cancelled)) {
             Ok(outcome) => ended(outcome, self.script.fail_on_nonzero_exit),
             Err(error) => lost(&error),
         }

@@ -103,7 +103,7 @@ fn what_it_says_is_a_result_and_no_part_of_the_record() {
     assert_eq!(code, Code::ScriptFailed);
     let error = ended.unwrap_err();
     let ran = error.ran.unwrap();
-    assert_eq!((&ran.output.0, &ran.errors.0), (&bytes, &bytes));
+    assert!(ran.output.0 == bytes && ran.errors.0 == bytes);
     assert_eq!(error.message, "the script ended with exit code 1");
     let rows = world.journal.newest(None, None, 100).unwrap();
     assert!(rows.len() >= 3, "{rows:?}");

@@ -246,6 +246,7 @@ fn ending(outcome: &Outcome) -> String {
         Some(Killed::Deadline) => format!("{exit}, killed at the deadline"),
         Some(Killed::Output) => format!("{exit}, killed for its output"),
         Some(Killed::Cancelled) => format!("{exit}, cancelled"),
+        Some(Killed::Watcher) => format!("{exit}, given up for what it wrote"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables of the file, and how they become rules.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fumehood_core::json::Number;
@@ -95,12 +96,13 @@ pub(super) fn read(text: &str) -> Result<(Policy, Vec<PolicyCase>), Fault> {
     })?;
     let surfaces = file.surfaces.map_or(Ok(Surfaces::default()), |table| located(&table, surfaces))?;
     let mut rules: Vec<Rule> = Vec::new();
+    let (mut names, places) = (BTreeSet::new(), Places::default());
     for table in &file.rule {
         let rule = located(table, |table| {
             let name = Shown::inline(&table.name);
-            let rule = rule(table).map_err(|reason| format!("rule \"{name}\": {reason}"))?;
+            let rule = rule(table, &places).map_err(|reason| format!("rule \"{name}\": {reason}"))?;
             // Here, since here it is known where it stands.
-            if rules.iter().any(|other| other.name() == rule.name()) {
+            if !names.insert(&table.name) {
                 return Err(format!("rule \"{name}\": {}", RuleError::NameTwice));
             }
             Ok(rule)
@@ -121,7 +123,10 @@ pub(super) fn read(text: &str) -> Result<(Policy, Vec<PolicyCase>), Fault> {
 }
 
 /// What is made of a part of the file, with the place of that part if it cannot be made.
-fn located<T, U>(part: &Spanned<T>, make: impl FnOnce(&T) -> Result<U, String>) -> Result<U, Fault> {
+fn located<'a, T, U>(
+    part: &'a Spanned<T>,
+    make: impl FnOnce(&'a T) -> Result<U, String>,
+) -> Result<U, Fault> {
     make(part.get_ref()).map_err(|message| Fault { at: Some(part.span().start), message })
 }
 
@@ -150,7 +155,7 @@ fn surfaces(table: &SurfacesTable) -> Result<Surfaces, String> {
     })
 }
 
-fn rule(table: &RuleTable) -> Result<Rule, String> {
+fn rule(table: &RuleTable, places: &Places) -> Result<Rule, String> {
     let (outcome, table_of_conditions) = match (&table.deny, &table.ask, &table.allow) {
         (Some(table), None, None) => (Outcome::Deny, table),
         (None, Some(table), None) => (Outcome::Ask, table),
@@ -168,12 +173,13 @@ fn rule(table: &RuleTable) -> Result<Rule, String> {
         },
         None => Limits::default(),
     };
-    let when = conditions(table_of_conditions).map_err(|reason| format!("{}.{reason}", outcome.as_str()))?;
+    let when = conditions(table_of_conditions, places);
+    let when = when.map_err(|reason| format!("{}.{reason}", outcome.as_str()))?;
     let parts = RuleParts { name: table.name.clone(), outcome, when, limits };
     Rule::new(parts).map_err(|error| error.to_string())
 }
 
-fn conditions(table: &ConditionsTable) -> Result<Conditions, String> {
+fn conditions(table: &ConditionsTable, places: &Places) -> Result<Conditions, String> {
     let ConditionsTable { source, id, revision, tool, tier, effect, workspace, agent, network, arguments } =
         table;
     let any = |words: &Words| words.0.iter().any(|word| word == ANY_REVISION);
@@ -195,11 +201,11 @@ fn conditions(table: &ConditionsTable) -> Result<Conditions, String> {
         effect: list("effect", effect.as_ref(), self::effect)?,
         workspace: list("workspace", workspace.as_ref(), |word| match word {
             NO_WORKSPACE => Ok(WorkspaceCondition::NoneGranted),
-            word => named_place(word).map(WorkspaceCondition::Below),
+            word => places.named(word).map(WorkspaceCondition::Below),
         })?,
         agent: list("agent", agent.as_ref(), agent_label)?,
         network: list("network", network.as_ref(), network_use)?,
-        arguments: arguments.iter().map(argument).collect::<Result<_, _>>()?,
+        arguments: arguments.iter().map(|one| argument(one, places)).collect::<Result<_, _>>()?,
     })
 }
 
@@ -252,21 +258,32 @@ pub(super) fn network_use(word: &str) -> Result<NetworkUse, String> {
     one(word, &NetworkUse::ALL, NetworkUse::as_str)
 }
 
-fn named_place(word: &str) -> Result<HostPath, String> {
-    let refused = |reason: &str| format!("the path \"{}\" {reason}", Shown::inline(word));
-    match place(word) {
-        Err(reason) => Err(refused(&reason)),
-        Ok(place) if place.looks_like_a_pattern() => {
-            Err(refused("has *, ? or [, which would stand for themselves"))
+/// The places that a file names, each looked at once: rules name the same ones over and over.
+#[derive(Default)]
+struct Places(RefCell<BTreeMap<String, HostPath>>);
+
+impl Places {
+    fn named(&self, word: &str) -> Result<HostPath, String> {
+        if let Some(known) = self.0.borrow().get(word) {
+            return Ok(known.clone());
         }
-        Ok(place) => Ok(place),
+        let refused = |reason: &str| format!("the path \"{}\" {reason}", Shown::inline(word));
+        let place = place(word).map_err(|reason| refused(&reason))?;
+        if place.looks_like_a_pattern() {
+            return Err(refused("has *, ? or [, which would stand for themselves"));
+        }
+        self.0.borrow_mut().insert(word.to_owned(), place.clone());
+        Ok(place)
     }
 }
 
-fn argument((selector, value): (&String, &toml::Value)) -> Result<ArgumentCondition, String> {
+fn argument(
+    (selector, value): (&String, &toml::Value),
+    places: &Places,
+) -> Result<ArgumentCondition, String> {
     let refused = |reason: &dyn fmt::Display| format!("arguments.{}: {reason}", Shown::inline(selector));
     let test = match value {
-        toml::Value::Table(table) => test(table).map_err(|reason| refused(&reason))?,
+        toml::Value::Table(table) => test(table, places).map_err(|reason| refused(&reason))?,
         toml::Value::Array(values) => one_of(values).map_err(|reason| refused(&reason))?,
         value => one_of(std::slice::from_ref(value)).map_err(|reason| refused(&reason))?,
     };
@@ -283,7 +300,7 @@ fn one_of(values: &[toml::Value]) -> Result<ArgumentTest, String> {
     OneOf::new(values).and_then(ArgumentTest::one_of).map_err(|error| error.to_string())
 }
 
-fn test(table: &toml::Table) -> Result<ArgumentTest, String> {
+fn test(table: &toml::Table, places: &Places) -> Result<ArgumentTest, String> {
     let table: TestTable = table
         .clone()
         .try_into()
@@ -294,7 +311,9 @@ fn test(table: &toml::Table) -> Result<ArgumentTest, String> {
             let texts = list("prefix", prefix.as_ref(), |word| Ok(word.to_owned()))?;
             texts.map(ArgumentTest::Prefix)
         }
-        (None, Some(_), None, None) => list("below", below.as_ref(), named_place)?.map(ArgumentTest::Below),
+        (None, Some(_), None, None) => {
+            list("below", below.as_ref(), |word| places.named(word))?.map(ArgumentTest::Below)
+        }
         (None, None, at_least, at_most) => {
             let bound = |value: &Option<toml::Value>| value.clone().map(number).transpose();
             let range = ArgumentTest::range(bound(at_least)?, bound(at_most)?);

@@ -29,7 +29,7 @@ fn a_missing_file_asks_and_an_empty_one_too() {
     assert_eq!((file.policy, file.state), (Policy::default(), PolicyState::Read));
 }
 
-// CHK-029: whatever is wrong, nothing runs, and the place is said.
+// CHK-029, CHK-154: whatever is wrong, nothing runs, and the place is said.
 #[test]
 fn a_malformed_file_blocks_and_says_where() {
     for (text, place, message) in [
@@ -137,7 +137,7 @@ fn a_place_behind_a_link_is_refused() {
     assert!(file.error().unwrap().message.contains("leads through a link"), "{:?}", file.state);
 }
 
-// CHK-048: the next read sees what was changed.
+// CHK-048, CHK-154: the next read sees what was changed.
 #[test]
 fn every_read_is_fresh() {
     let scratch = Scratch::new();

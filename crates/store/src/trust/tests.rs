@@ -167,7 +167,7 @@ fn a_record_that_is_no_file_of_the_callers_is_not_believed() {
     assert!(refused());
 }
 
-// CHK-150: a link at the name of the temporary file is removed, not written through.
+// A link at the name of the temporary file is removed, not written through.
 #[test]
 fn a_link_at_the_temporary_name_is_not_followed() {
     let scratch = Scratch::new();

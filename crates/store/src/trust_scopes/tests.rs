@@ -43,7 +43,7 @@ fn with_scopes(count: u64) -> (Scratch, Home, Scopes) {
     (scratch, home, saved)
 }
 
-// CHK-035, CHK-036, CHK-037: all of it is there after a restart, and saved again unchanged it is the same.
+// CHK-035, CHK-036, CHK-037, CHK-154: all of it is there after a restart, and saved again unchanged it is the same.
 #[test]
 fn scopes_and_receipts_survive_a_restart() {
     let (_scratch, home, saved) = with_scopes(64);
@@ -76,7 +76,7 @@ fn a_removal_acts_at_once() {
     assert_eq!(receipt(&again).approved.unix_ms(), 9000);
 }
 
-// CHK-028: nothing is saved of what cannot stand.
+// CHK-028, CHK-154: nothing is saved of what cannot stand.
 #[test]
 fn a_refused_save_changes_nothing() {
     let (_scratch, home, saved) = with_scopes(2);

@@ -87,6 +87,34 @@ fn a_neighbours_manifest_is_not_picked_up() {
     assert_eq!(judged(&scratch), ("accepted", vec![]));
 }
 
+// CHK-071, CHK-147: a manifest that lists some files takes the others from nobody: the captured skill has every file where it was,
+// byte for byte, and the revision stands for all of them.
+#[test]
+fn what_the_manifest_does_not_list_is_kept() {
+    let scratch = sample();
+    let others =
+        [("references/a.md", "# A\r\n"), ("assets/logo.bin", "\0\u{1}"), ("scripts/deep/er/x.py", "")];
+    for (path, text) in others {
+        scratch.file(format!("skill/{path}"), text);
+    }
+    let capture = || DiskFolder::open(&scratch.at("skill")).unwrap().capture().unwrap();
+    let snapshot = capture();
+    assert_eq!(judged(&scratch), ("accepted", vec![]));
+    let listed = look(&scratch).execution.accepted().unwrap().files().len();
+    let paths: Vec<_> = snapshot.files().map(|(path, _)| path.as_str().to_owned()).collect();
+    assert_eq!((listed, paths.len()), (2, 8), "{paths:?}");
+    for (path, file) in snapshot.files() {
+        assert_eq!(file.bytes(), fs::read(scratch.at(format!("skill/{path}"))).unwrap(), "{path}");
+    }
+    for (path, _) in others {
+        let before = fs::read(scratch.at(format!("skill/{path}"))).unwrap();
+        scratch.file(format!("skill/{path}"), "other");
+        assert_ne!(capture().revision(), snapshot.revision(), "{path}");
+        scratch.file(format!("skill/{path}"), before);
+    }
+    assert_eq!(capture().revision(), snapshot.revision());
+}
+
 // CHK-090: the manifest itself must be a plain file.
 #[test]
 fn a_manifest_of_another_kind_is_refused() {

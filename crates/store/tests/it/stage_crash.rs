@@ -56,7 +56,7 @@ fn folders(home: &Home) -> Vec<PathBuf> {
     entries.filter(|path| path.file_name().is_some_and(|name| name != "lock")).collect()
 }
 
-// CHK-021, EXE-41, X-27
+// CHK-021, EXE-41, X-27, CHK-157
 #[test]
 fn what_a_killed_process_left_is_removed_unread_and_a_living_ones_stays() {
     let scratch = Scratch::new();

@@ -32,6 +32,45 @@ fn every_file_that_an_example_names_is_there() {
     assert_eq!(skills, 7);
 }
 
+// CHK-073, CHK-084, CHK-161: a checked example says what it needs and how it is started without a host, imports nothing but what
+// Node.js and the folder have, and the page names each host that it was tried in and those that it was not.
+#[test]
+fn the_portable_example_needs_no_host() {
+    let skill = repository().join("skills/semver-sort");
+    let read = |file: &str| fs::read_to_string(skill.join(file)).unwrap();
+    let text = read("SKILL.md");
+    let compatibility = text.lines().find(|line| line.starts_with("compatibility: ")).unwrap();
+    assert!(compatibility.contains("Node.js"), "{compatibility}");
+    for said in [
+        "`node scripts/sort.mjs < input.json`",
+        "no packages",
+        "`assets/input.json`",
+        "`references/order.md`",
+    ] {
+        assert!(text.contains(said), "{said}");
+    }
+    let mut imports = 0;
+    for file in ["scripts/sort.mjs", "scripts/semver.mjs"] {
+        let program = read(file);
+        for line in program.lines().filter(|line| line.starts_with("import ")) {
+            let from = line.split('"').nth(1).unwrap();
+            assert!(from.starts_with("node:") || from.starts_with("./"), "{file}: {line}");
+            imports += 1;
+        }
+        for of_a_host in ["fumehood", "execution.json", "process.env", "child_process", "fetch("] {
+            assert!(!program.contains(of_a_host), "{file}: {of_a_host}");
+        }
+    }
+    assert!(imports >= 2);
+    let page = fs::read_to_string(repository().join("docs/compatibility.md")).unwrap();
+    let (_, hosts) = page.split_once("\n## Other hosts\n").unwrap();
+    let hosts = hosts.split("\n## ").next().unwrap();
+    for said in ["| fumehood |", "| LangChain deepagents | 0.7.32", "scripts/second-host", "\nOutstanding"] {
+        assert!(hosts.contains(said), "{said}");
+    }
+    assert!(repository().join("scripts/second-host").is_file());
+}
+
 #[test]
 fn named_files_finds_a_planted_name() {
     assert_eq!(named_files("Read `references/gone.md`, run `ls`."), ["references/gone.md"]);

@@ -79,7 +79,8 @@ fn sources_keep_the_rules() {
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
 }
 
-fn collect_sources(folder: &Path, root: &Path, sources: &mut Vec<(String, String)>) {
+/// Every Rust file below a folder: its path in the repository, and its text.
+pub(crate) fn collect_sources(folder: &Path, root: &Path, sources: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -194,7 +195,7 @@ fn breach(path: &str, named: &Named, why: &str) -> String {
 /// The part of a file that is compiled outside tests: all before the `#[cfg(test)] mod tests` that ends it.
 ///
 /// Code after the tests is a breach, because no rule would look at it.
-fn production<'a>(path: &str, text: &'a str) -> (&'a str, Vec<String>) {
+pub(crate) fn production<'a>(path: &str, text: &'a str) -> (&'a str, Vec<String>) {
     let is_test_folder = path.split('/').any(|part| matches!(part, "tests" | "benches" | "tests.rs"));
     if is_test_folder {
         return ("", Vec::new());

@@ -2,6 +2,7 @@
 //! answers compare with those of the reference validator.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is tests")]
 
+mod apart;
 mod examples;
 mod floors;
 mod fuzz_replay;

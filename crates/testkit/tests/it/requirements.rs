@@ -10,10 +10,14 @@ use crate::repository;
 /// Requirement ids are a family and a number, as in the table they come from.
 const FAMILIES: [&str; 6] = ["EXE", "XSF", "GRT", "CHK", "RES", "X"];
 
-#[test]
-fn the_page_is_current() {
+/// Families of which every row is spoken for, by a test or by a line of that page, with the number of their last row.
+const WHOLE: [(&str, u32, &str); 1] = [("CHK", 162, "docs/decisions/0007-checked-rows-without-a-test.md")];
+
+type Tests = BTreeMap<Id, BTreeSet<String>>;
+
+fn tests_by_id() -> Tests {
     let root = repository();
-    let mut tests: BTreeMap<Id, BTreeSet<String>> = BTreeMap::new();
+    let mut tests = Tests::new();
     for file in rust_files(&root.join("crates")) {
         let text = fs::read_to_string(&file).unwrap();
         let name = file.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
@@ -21,13 +25,52 @@ fn the_page_is_current() {
             tests.entry(id).or_default().insert(format!("`{test}` in {name}"));
         }
     }
-    let page = page(&tests);
+    tests
+}
+
+/// The ids that a page of decisions has a line for.
+fn decided_in(page: &str) -> BTreeSet<Id> {
+    decided(&fs::read_to_string(repository().join(page)).unwrap())
+}
+
+#[test]
+fn the_page_is_current() {
+    let root = repository();
+    let page = page(&tests_by_id());
     let path = root.join("docs/requirements.md");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &page).unwrap();
     }
     let on_disk = fs::read_to_string(&path).unwrap_or_default();
     assert!(on_disk == page, "run UPDATE=1 cargo test -p fumehood-testkit the_page_is_current");
+}
+
+// Neither too few nor too many: a line for a row that a test shows is out of date.
+#[test]
+fn every_row_of_a_whole_family_has_a_test_or_a_decision() {
+    let tests = tests_by_id();
+    for (family, last, page) in WHOLE {
+        let rows = Rows::of(&tests, &decided_in(page), family, last);
+        assert_eq!(rows.neither, Vec::<u32>::new(), "{family}: no test and no line in {page}");
+        assert_eq!(
+            rows.both,
+            Vec::<u32>::new(),
+            "{family}: a test, and a line in {page} that says there is none"
+        );
+        assert_eq!(rows.unknown, Vec::<u32>::new(), "{family}: there is no such row");
+    }
+}
+
+#[test]
+fn a_row_that_is_missing_is_found() {
+    let id = |number| Id { family: "CHK", number };
+    let tests = Tests::from([1, 2, 9].map(|number| (id(number), BTreeSet::from(["a test".to_owned()]))));
+    let page = "# CHK-003\n| row | what | why |\n|---|---|---|\n| CHK-002 | a | b, as CHK-004 |\n| CHK-003 | a | b |\nCHK-004\n| CHK-8x | |\n";
+    let decided = decided(page);
+    assert_eq!(decided, BTreeSet::from([id(2), id(3)]));
+    let rows = Rows::of(&tests, &decided, "CHK", 5);
+    assert_eq!((rows.by_tests, rows.by_decision), (2, 2));
+    assert_eq!((rows.neither, rows.both, rows.unknown), (vec![4, 5], vec![2], vec![9]));
 }
 
 #[test]
@@ -78,13 +121,62 @@ fn ids(line: &str) -> Vec<Id> {
         .collect()
 }
 
-fn page(tests: &BTreeMap<Id, BTreeSet<String>>) -> String {
+/// The ids that begin a line of a table.
+fn decided(page: &str) -> BTreeSet<Id> {
+    page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).flat_map(ids).collect()
+}
+
+/// How the rows of a family are spoken for.
+#[derive(Default)]
+struct Rows {
+    by_tests: usize,
+    by_decision: usize,
+    neither: Vec<u32>,
+    both: Vec<u32>,
+    unknown: Vec<u32>,
+}
+
+impl Rows {
+    fn of(tests: &Tests, decided: &BTreeSet<Id>, family: &'static str, last: u32) -> Self {
+        let mut rows = Self::default();
+        for number in 1..=last {
+            let id = Id { family, number };
+            let (tested, decided) = (tests.contains_key(&id), decided.contains(&id));
+            rows.by_tests += usize::from(tested);
+            rows.by_decision += usize::from(decided);
+            match (tested, decided) {
+                (false, false) => rows.neither.push(number),
+                (true, true) => rows.both.push(number),
+                _ => {}
+            }
+        }
+        let all: BTreeSet<&Id> = tests.keys().chain(decided).collect();
+        let is_unknown = |id: &&&Id| id.family == family && !(1..=last).contains(&id.number);
+        rows.unknown = all.iter().filter(is_unknown).map(|id| id.number).collect();
+        rows
+    }
+}
+
+fn page(tests: &Tests) -> String {
     let mut page = String::from(
         "# Requirements and their tests\n\n\
          Printed from the comments above the tests (`UPDATE=1 cargo test -p fumehood-testkit the_page_is_current` rewrites\n\
-         it). A requirement without a row has no test yet: most belong to parts that are not built (running scripts,\n\
-         consent, policy, results). The ids are those of the project's list of requirements, which is not in this\n\
-         repository; the tests say what each one means here.\n\n\
+         it). The ids are those of the project's list of requirements, which is not in this repository; the tests say what\n\
+         each one means here.\n\n",
+    );
+    for (family, last, decisions) in WHOLE {
+        let rows = Rows::of(tests, &decided_in(decisions), family, last);
+        let link = decisions.strip_prefix("docs/").unwrap();
+        writeln!(
+            page,
+            "Of the {last} rows of {family}, {} are shown by tests, and for {} a [decision]({link}) says why there is none.",
+            rows.by_tests, rows.by_decision
+        )
+        .unwrap();
+    }
+    page.push_str(
+        "A row of the other families that is not here has no test yet; most of them are about parts that are not built\n\
+         (isolated JavaScript, the skill lifecycle, serving over MCP).\n\n\
          | requirement | shown by |\n|---|---|\n",
     );
     for (Id { family, number }, names) in tests {

@@ -42,6 +42,29 @@ pub(crate) fn words(source: &str) -> Vec<Word> {
     words
 }
 
+/// What stands between the quotes of each string of `source`, escapes as written, and the line where it begins.
+pub(crate) fn literals(source: &str) -> Vec<(usize, String)> {
+    let mut rest = source;
+    let mut line = 1;
+    let mut literals = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let length = match ignored(rest) {
+            Some(length) => {
+                let text = &rest[..length];
+                let inside = text.split_once('"').and_then(|(_, inside)| inside.rsplit_once('"'));
+                if let (false, Some((inside, _))) = (text.starts_with('/'), inside) {
+                    literals.push((line, inside.to_owned()));
+                }
+                length
+            }
+            None => word(rest, first),
+        };
+        line += rest[..length].matches('\n').count();
+        rest = &rest[length..];
+    }
+    literals
+}
+
 /// Every path that `words` name, one-segment paths included.
 pub(crate) fn paths(words: &[Word]) -> Vec<Named> {
     let mut named = Vec::new();
@@ -193,6 +216,14 @@ mod tests {
         for kept in ["let", "x", "y", "z", "w", "v", "u", "str", "unsafe"] {
             assert!(found.iter().any(|word| word == kept), "{kept} not in {found:?}");
         }
+    }
+
+    #[test]
+    fn literals_are_what_stands_in_quotes() {
+        let source = "// \"a\"\nlet x = [\"b\", b\"c\\n\", c\"\", r#\"d\"e\"#]; '\"'; /* \"f\" */ \"g";
+        let found: Vec<_> =
+            literals(source).into_iter().map(|(line, text)| format!("{line} {text}")).collect();
+        assert_eq!(found, ["2 b", "2 c\\n", "2 ", "2 d\"e"]);
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use fumehood_core::Shown;
 
-use super::shown_path;
+use super::{plural, shown_path};
 use crate::cli::output::{BOLD, ERROR, GOOD, RESET};
-use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, LineChange};
+use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, FileSince, LineChange};
 
 pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
     side(text, "before", &report.before);
@@ -27,12 +27,12 @@ pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
 
 fn side(text: &mut String, word: &str, side: &DiffSide) {
     let name = Shown::inline(&side.name);
-    let _ = writeln!(
-        text,
-        "{word}  {BOLD}{name}{RESET}  {}  {}",
-        shown_path(Path::new(&side.path)),
-        side.revision
-    );
+    let place = if side.path.is_empty() {
+        "as it was approved last".to_owned()
+    } else {
+        shown_path(Path::new(&side.path)).to_string()
+    };
+    let _ = writeln!(text, "{word}  {BOLD}{name}{RESET}  {place}  {}", side.revision);
 }
 
 fn changed(text: &mut String, file: &ChangedFile) {
@@ -41,11 +41,41 @@ fn changed(text: &mut String, file: &ChangedFile) {
     let Some(lines) = &file.lines else {
         let _ = writeln!(
             text,
-            "    not shown by lines: no text, larger than 1 MiB, or more than one answer holds"
+            "    not shown by lines: no text, larger than 1 MiB, not kept, or more than one answer holds"
         );
         return;
     };
     self::lines(text, lines);
+}
+
+/// How the files of a skill differ from those that were approved last, for a question: as many as are given, and what is beyond
+/// them is said.
+pub(super) fn since(text: &mut String, files: &[FileSince]) {
+    for file in files.iter().take(FILES_SHOWN) {
+        let style = match &*file.change {
+            "added" => GOOD,
+            "removed" => ERROR,
+            _ => BOLD,
+        };
+        let path = Shown::inline(&file.path).at_most(1024);
+        let reason = file
+            .not_shown
+            .as_ref()
+            .map(|reason| format!("  not shown by lines: {reason}"))
+            .unwrap_or_default();
+        let _ = writeln!(text, "  {style}{:<7}{RESET}  {path}{reason}", file.change);
+        lines(text, &file.lines);
+        if file.lines_left_out > 0 {
+            let _ = writeln!(text, "    … and {}", plural(file.lines_left_out, "line"));
+        }
+    }
+    let more = files.len().saturating_sub(FILES_SHOWN);
+    if more > 0 {
+        let _ = writeln!(text, "  … and {}", plural(more, "file"));
+    }
+    if more > 0 || files.iter().any(|file| file.lines_left_out > 0 || file.not_shown.is_some()) {
+        let _ = writeln!(text, "  That is not all: `fumehood diff` with this skill alone shows the rest.");
+    }
 }
 
 /// Lines that differ, with those around them.
@@ -55,7 +85,7 @@ pub(super) fn lines(text: &mut String, lines: &[LineChange]) {
         if last.is_some_and(|last| !follows(last, line)) {
             let _ = writeln!(text, "    …");
         }
-        let (style, sign) = match line.change {
+        let (style, sign) = match &*line.change {
             "added" => (GOOD, '+'),
             "removed" => (ERROR, '-'),
             _ => ("", ' '),
@@ -76,3 +106,4 @@ fn follows(last: &LineChange, line: &LineChange) -> bool {
 }
 
 const LINE_CHARS_MAX: usize = 2000;
+const FILES_SHOWN: usize = 50;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fumehood_core::Shown;
 
-use super::{plural, shown_path};
+use super::{plural, shown_path, unavailable};
 use crate::cli::output::{BOLD, DIM, ERROR, GOOD, RESET, WARNING};
 use crate::report::{PolicyCheckReport, PolicyExplainReport, PolicyTestReport, RuleExplained};
 
@@ -38,6 +38,7 @@ pub(in crate::cli) fn check(text: &mut String, report: &PolicyCheckReport) {
             finding.code
         );
     }
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn explain(text: &mut String, report: &PolicyExplainReport) {

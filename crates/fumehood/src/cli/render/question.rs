@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use fumehood_core::Shown;
 
+use super::diff::since as since_approved;
 use super::when::{since, when};
 use super::{plural, quoted};
 use crate::cli::output::{BOLD, RESET, WARNING};
@@ -21,12 +22,24 @@ pub(in crate::cli) fn question(question: &Question, now_unix_ms: Option<u64>) ->
     let out = &mut text;
     let (file, skill) = (quoted(&question.file), quoted(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
+    changes(out, &question.skill.history);
     asked(out, question, now_unix_ms);
     confined(out, question);
     runs(out, question);
     touches(out, question);
     bounds(out, &question.axes);
     text
+}
+
+/// What changed since a person said yes, first: it may be long, and what the call may touch is decided below it.
+fn changes(out: &mut String, history: &History) {
+    let History::Changed { revision, files, .. } = history else { return };
+    let differ = if files.len() == 1 { "differs" } else { "differ" };
+    let _ =
+        writeln!(out, "  {} {differ} from the revision that was approved last,", plural(files.len(), "file"));
+    let _ = writeln!(out, "  {revision}:");
+    since_approved(out, files);
+    let _ = writeln!(out);
 }
 
 /// What holds beyond the lists above, or that nothing does (CHK-137, CHK-138).
@@ -191,15 +204,88 @@ fn whole(text: &str) -> Shown<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{InterpreterAsked, LimitAsked, SkillAsked, Variable};
+
+    fn of_a_checked_tool(axes: Vec<AxisAsked>) -> Question {
+        let text = str::to_owned;
+        let variable = |name: &str, value: &str| Variable { name: text(name), value: text(value) };
+        Question {
+            schema_version: 1,
+            id: text("ask_07"),
+            agent: text("cli"),
+            run: text("run_07"),
+            tool: text("call_tool"),
+            description: String::new(),
+            skill: SkillAsked {
+                source: text("path"),
+                name: text("tool"),
+                revision: "0".repeat(64),
+                overlay: None,
+                history: History::First,
+            },
+            file: text("go.mjs"),
+            declared: true,
+            arguments: text("{\"n\":1}"),
+            argv: ["/usr/bin/node", "/skill/go.mjs"].map(text).to_vec(),
+            argument_notes: Vec::new(),
+            directory: text("/skill"),
+            interpreter: InterpreterAsked {
+                path: text("/usr/bin/node"),
+                version: None,
+                sha256: "1".repeat(64),
+            },
+            environment: vec![variable("A", "1"), variable("LANG", "C.UTF-8"), variable("Z", "a b")],
+            files: vec![FileAsked {
+                usage: text("read_folder"),
+                changes: false,
+                host: text("/home/user/papers"),
+                inside: text("/home/user/papers"),
+            }],
+            limits: vec![LimitAsked { name: text("time"), value: text("5 s"), enforced: text("enforced") }],
+            level: text("kernel"),
+            level_floor: text("kernel"),
+            axes,
+            why: text("nothing decides"),
+            unsafe_controls: Vec::new(),
+            state_folder: None,
+            created_unix_ms: 0,
+            expires_unix_ms: 300_000,
+        }
+    }
+
+    fn axis(name: &str, enforced: &str) -> AxisAsked {
+        AxisAsked { name: name.to_owned(), enforced: enforced.to_owned(), mechanism: "nothing".to_owned() }
+    }
+
+    // CHK-026, CHK-050, CHK-137, CHK-138: the whole question of a checked tool on a machine that does not confine all of it; full
+    // trust is the last thing that is said before the answer, and the axis is named twice.
+    #[test]
+    fn a_checked_tool_is_asked_about_with_full_trust_where_that_is_so() {
+        let shown = |axes| {
+            let text = question(&of_a_checked_tool(axes), None);
+            [BOLD, RESET, WARNING].iter().fold(text, |text, style| text.replace(&style.to_string(), ""))
+        };
+        let open = shown(vec![axis("reads", "not_enforced"), axis("network", "enforced")]);
+        for line in [
+            "Run go.mjs from tool?",
+            &format!("  revision        {}", "0".repeat(64)),
+            "  arguments       {\"n\":1}",
+            "  may read all of /home/user/papers",
+            "  limits          time 5 s (enforced)",
+            "  environment     A=1 LANG=C.UTF-8 Z='a b'",
+            "                  reads: NOT ENFORCED on this system: nothing",
+        ] {
+            assert!(open.lines().any(|shown| shown == line), "{line}\n{open}");
+        }
+        let last = "\n\nFULL TRUST: this system does not enforce reads. There it does whatever you yourself may do.\n";
+        assert!(open.ends_with(last), "{open}");
+        let confined = shown(vec![axis("reads", "enforced"), axis("network", "enforced")]);
+        assert!(!confined.contains("FULL TRUST") && !confined.contains("NOT ENFORCED"), "{confined}");
+    }
 
     // CHK-050, CHK-137, CHK-138: where nothing holds, that is said in the place of what would hold.
     #[test]
     fn what_is_not_enforced_is_full_trust() {
-        let axis = |name: &str, enforced: &str| AxisAsked {
-            name: name.to_owned(),
-            enforced: enforced.to_owned(),
-            mechanism: String::new(),
-        };
         let said = |axes: &[AxisAsked]| {
             let mut text = String::new();
             bounds(&mut text, axes);

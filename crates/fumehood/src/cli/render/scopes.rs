@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use fumehood_core::Shown;
 
+use super::diff::since;
 use super::when::when;
-use super::{plural, size};
+use super::{plural, size, unavailable};
 use crate::cli::output::{BOLD, DIM, GOOD, RESET, WARNING};
 use crate::host::{PastFiles, ScopePreview};
 use crate::report::{ScopeListReport, ScopeOut, ScopeReport};
@@ -55,15 +56,18 @@ pub(in crate::cli) fn saved(text: &mut String, report: &ScopeReport) {
             "Saved as a draft, which counts for nothing: {id}\nset mode = \"trusted\" in policy.toml and add it again to trust it"
         ),
     };
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn removed(text: &mut String, report: &ScopeReport) {
     let _ = writeln!(text, "No longer trusted: {}", report.scope.id);
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn show(text: &mut String, report: &ScopeReport) {
     let _ = writeln!(text, "{BOLD}{}{RESET}  {}", report.scope.id, status(&report.scope, report.mode));
     scope(text, &report.scope);
+    unavailable(text, &report.unavailable);
 }
 
 pub(in crate::cli) fn list(text: &mut String, report: &ScopeListReport) {
@@ -80,6 +84,7 @@ pub(in crate::cli) fn list(text: &mut String, report: &ScopeListReport) {
     }
     let _ =
         writeln!(text, "{DIM}{}, mode {}{RESET}", plural(report.scopes.len(), "trust scope"), report.mode);
+    unavailable(text, &report.unavailable);
 }
 
 fn status(scope: &ScopeOut, mode: &str) -> String {
@@ -127,16 +132,9 @@ fn past(text: &mut String, past: &PastFiles, revision: &str) {
         line(text, "approved", "this revision was approved before");
         return;
     }
-    line(text, "approved", &format!("{old}; since then"));
-    let all = [("added", &past.added), ("changed", &past.changed), ("removed", &past.removed)];
-    for (what, files) in all {
-        for file in files.iter().take(FILES_SHOWN) {
-            let _ = writeln!(text, "  {:<COLUMN$}  {WARNING}{what}{RESET} {}", "", shown(file));
-        }
-        if files.len() > FILES_SHOWN {
-            let _ = writeln!(text, "  {:<COLUMN$}  {what} {} more", "", files.len() - FILES_SHOWN);
-        }
-    }
+    let files = plural(past.files.len(), "file");
+    line(text, "approved", &format!("{old}; since then {files} changed:"));
+    since(text, &past.files);
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
@@ -148,5 +146,4 @@ fn shown(text: &str) -> Shown<'_> {
 }
 
 const COLUMN: usize = 12;
-const FILES_SHOWN: usize = 50;
 const TEXT_CHARS_MAX: usize = 8192;

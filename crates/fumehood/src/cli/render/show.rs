@@ -115,21 +115,23 @@ fn claims(text: &mut String, claims: &Claims) {
         Some(tools) => line("asks for", &tools.join(" ")),
     }
     if let Some(execution) = &claims.execution {
-        line("checked tool", &execution.entrypoint);
+        line("checked tool", &format!("{}  ({OWN_EXTENSION})", execution.entrypoint));
     }
 }
 
 /// Whether its checked tool can be called, and how, or what is in the way.
 fn checked(text: &mut String, report: &ShowReport, run: &str) {
-    if report.claims.execution.is_none() {
-        return;
-    }
+    let column = match report.execution.execution_json {
+        "absent" => return,
+        "refused" => "checked tool",
+        _ => "",
+    };
     if report.execution_available {
         let call = run.replacen("fumehood run", "fumehood call", 1);
         let _ = writeln!(text, "  {:<12} {DIM}{call} --input JSON{RESET}", "");
     } else {
         let reasons: Vec<_> = report.execution.reasons.iter().map(|reason| reason.message.as_str()).collect();
-        let _ = writeln!(text, "  {:<12} cannot run: {}", "", Shown::inline(&reasons.join("; ")));
+        let _ = writeln!(text, "  {column:<12} cannot run: {}", Shown::inline(&reasons.join("; ")));
     }
 }
 
@@ -183,4 +185,6 @@ fn params_to_type(params: &[ParamOut]) -> String {
     typed
 }
 
+/// Other hosts know nothing of it, and do not need to.
+const OWN_EXTENSION: &str = "of execution.json, which is fumehood's own and no part of the standard";
 const FILES_SHOWN: usize = 100;

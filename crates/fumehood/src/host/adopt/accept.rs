@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fumehood_core::{Code, Revision};
-use fumehood_store::{Drafts, Overlay, Settings};
+use fumehood_store::{ApprovedText, Drafts, Journal, Overlay, Settings, Snapshot};
 
 use super::text;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::host::diff::line_changes;
+use crate::host::past::{SkillId, remember};
 use crate::report::{AcceptReport, LineChange, SCHEMA_VERSION};
 
 /// A draft as a person sees it before it is taken over.
@@ -27,6 +28,8 @@ pub struct DraftPreview {
     pub settings: PathBuf,
     draft: Overlay,
     old: Option<Overlay>,
+    id: SkillId,
+    snapshot: Snapshot,
 }
 
 impl DraftPreview {
@@ -72,6 +75,8 @@ impl Host {
             settings: home.config.join("fumehood.toml"),
             draft,
             old,
+            id: SkillId::of(&skill),
+            snapshot: skill.snapshot,
         })
     }
 
@@ -86,6 +91,10 @@ impl Host {
         let changed = Settings::put_overlay(&self.home()?, &self.surroundings, draft, old);
         let changed =
             changed.map_err(|error| Fault::of(&error, "nothing was written; mend that and try again"))?;
+        // They said yes to this revision, so it is what the next one is compared with.
+        if let Ok(journal) = Journal::open(&self.home()?) {
+            remember(&journal, &ApprovedText::of(&self.home()?), &preview.id, &preview.snapshot);
+        }
         Ok(AcceptReport {
             schema_version: SCHEMA_VERSION,
             skill: preview.skill.clone(),

@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fumehood_core::checked::{Capture, CheckedFacts, CheckedResult, Problem};
+use fumehood_core::checked::{Answer, CheckedFacts, CheckedResult, Problem};
 use fumehood_core::inspect::ManifestState;
 use fumehood_core::limits::INVOCATION_BYTES_MAX;
 use fumehood_core::manifest::{ExecutionManifest, InterpreterKey, checked_tool_name};
+use fumehood_core::policy::Mode;
 use fumehood_core::receipt::Processes;
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{Code, Coded as _, RawCall, Shown, ToolSpec};
 use fumehood_gate::{Cancel, Completed, GateError};
 use fumehood_runners::checked::{Checked, NODE};
 use fumehood_runners::script::ScriptSkill;
-use fumehood_store::{Home, Pins, Settings, read_typed};
+use fumehood_store::{Home, Pins, PolicyFile, Settings, read_typed};
 
 use super::attended::Attended;
 use super::gated::{Gated, Identity, Wanted};
@@ -21,7 +22,7 @@ use super::switches::{HostSwitches, execute_bar, safety_bar};
 use super::{Call, Captured, REPORT, Refusal, RunStep, report};
 use crate::fault::Fault;
 use crate::host::{Host, Person};
-use crate::report::CallReport;
+use crate::report::{CallReport, Reason};
 
 /// What somebody wants to call.
 #[derive(Clone, Debug)]
@@ -109,12 +110,18 @@ impl Host {
         };
         let own = |(code, message): (Code, &str)| (code, message.to_owned());
         let mut bars: Vec<_> = safety_bar(&settings).into_iter().map(own).collect();
+        bars.extend(policy_bar(&PolicyFile::read(&home)));
         if has_tool {
             bars.extend(execute_bar(&settings).map(own));
             bars.extend(node_bar(&settings, &Pins::open(&home)));
             bars.extend(self.sandbox_bar(&settings));
         }
         bars
+    }
+
+    /// What keeps programs of skills from running here, whatever skill they are of (CHK-155).
+    pub(in crate::host) fn unavailable(&self) -> Vec<Reason> {
+        self.execution_bars(true).into_iter().map(Reason::of).collect()
     }
 
     fn sandbox_bar(&self, settings: &Settings) -> Option<(Code, String)> {
@@ -182,6 +189,17 @@ impl ReadyCall {
         let pending = ended.as_ref().err().and_then(|error| error.pending);
         let version = InterpreterKey::parse(NODE).and_then(|key| pins.get(&key).ok().flatten()?.version);
         answered(ended, skill, &manifest, version).map_err(|fault| Refusal { fault, pending })
+    }
+}
+
+/// A mode in which nothing runs, or a file that nobody can read as it was meant.
+fn policy_bar(file: &PolicyFile) -> Option<(Code, String)> {
+    let of_mode = |code: Code, mode: &str| Some((code, format!("the mode of policy.toml is {mode}")));
+    match (file.error(), file.policy.mode()) {
+        (Some(error), _) => Some((Code::PolicyInvalid, error.to_string())),
+        (None, Mode::Blocked) => of_mode(Code::PolicyBlocked, "blocked"),
+        (None, Mode::Workflow) => of_mode(Code::PolicyWorkflow, "workflow, and there are no plans yet"),
+        (None, _) => None,
     }
 }
 
@@ -265,8 +283,7 @@ fn answered(
         receipt: None,
     };
     let read = |bytes: &[u8]| {
-        let mut capture = Capture::new(manifest.output_bytes_max());
-        let answer = capture.push(bytes).and_then(|()| capture.into_answer(manifest.output_schema()));
+        let answer = Answer::read(bytes, manifest.output_bytes_max(), manifest.output_schema());
         answer.map_err(|error| error.problems())
     };
     match ended {
@@ -294,8 +311,10 @@ fn answered(
                     .clone_into(&mut fault.advice);
             }
             let said = Problem::new(error.code, error.message.clone());
-            let problems = match (error.code, read(&ran.output.0)) {
-                (Code::ToolBadResponse, Err(problems)) => problems,
+            // What is wrong with an answer as a whole has places in it; what broke off has not, and came first.
+            let is_whole = ran.killed.is_none() && std::str::from_utf8(&ran.errors.0).is_ok();
+            let problems = match read(&ran.output.0) {
+                Err(problems) if error.code == Code::ToolBadResponse && is_whole => problems,
                 _ => vec![said],
             };
             let facts = CheckedFacts {

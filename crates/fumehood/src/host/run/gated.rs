@@ -15,7 +15,7 @@ use super::workshop::Bench;
 use super::{Captured, REPORT, RunStep};
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::host::policy::HostPolicy;
+use crate::host::policy::{HostPolicy, WorkedOutUnder};
 use crate::host::ports::{SystemClock, SystemEntropy};
 use crate::host::question::{Wording, Wordings};
 
@@ -26,6 +26,7 @@ pub(in crate::host) struct Gated {
     listeners: Arc<Listeners>,
     tellers: Arc<Tellers>,
     wordings: Arc<Wordings>,
+    under: Arc<WorkedOutUnder>,
     offers: Offers,
 }
 
@@ -79,6 +80,9 @@ impl Gated {
         wordings: Arc<Wordings>,
         approver: Option<Arc<dyn Approver>>,
     ) -> Result<Self, Fault> {
+        let under = Arc::new(WorkedOutUnder::default());
+        let surroundings = host.surroundings.clone();
+        let policy = HostPolicy { home, surroundings, settings: Arc::clone(&under) };
         let tellers = Arc::new(Tellers::default());
         let mut listeners = Listeners::new();
         let heard = Arc::clone(&tellers);
@@ -88,7 +92,7 @@ impl Gated {
             agent,
             Arc::new(SystemClock),
             Arc::new(SystemEntropy),
-            Arc::new(HostPolicy(home)),
+            Arc::new(policy),
             bench.journal(),
             bench.results(),
         );
@@ -98,7 +102,7 @@ impl Gated {
             None => builder,
         };
         let gate = builder.build().map_err(|outage| Fault::of(&outage, "try again"))?;
-        Ok(Self { gate, bench, listeners, tellers, wordings, offers: Offers::default() })
+        Ok(Self { gate, bench, listeners, tellers, wordings, under, offers: Offers::default() })
     }
 
     /// For whoever answers for the person.
@@ -118,11 +122,13 @@ impl Gated {
     ) -> Result<Result<Completed, GateError>, Fault> {
         let Wanted { spec, planner, identity, wording } = wanted;
         let name = spec.name().clone();
+        let settings = identity.settings.clone();
         let _held = self.offers.hold(&name, identity, cancel, || {
             let planner = Watched { planner, tellers: Arc::clone(&self.tellers) };
             let offer = Offer::new(spec, planner).map_err(|error| Fault::of(&error, REPORT))?;
             self.gate.withdraw(&name);
             self.wordings.set(&name, wording);
+            self.under.set(&name, settings);
             let offered = self.gate.offer(vec![offer]);
             offered.map_err(|error| Fault::of(&error, "choose another name for the script"))
         })?;

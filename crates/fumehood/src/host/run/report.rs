@@ -1,7 +1,7 @@
 //! What the gate gives back, as an answer or as a fault.
 
 use fumehood_core::receipt::{Applied, Change};
-use fumehood_core::{Class, Code, Coded as _, Revision};
+use fumehood_core::{Class, Code, Coded as _, Revision, Wiped};
 use fumehood_gate::{Completed, GateError, Ran};
 
 use super::Captured;
@@ -25,8 +25,8 @@ pub(super) fn of(
         exit_code: None,
         signal: None,
         killed: None,
-        output: written(None, Vec::new(), 0),
-        errors: written(None, Vec::new(), 0),
+        output: written(None, Wiped::default(), 0),
+        errors: written(None, Wiped::default(), 0),
         files_applied: Vec::new(),
         elapsed_ms: 0,
     };
@@ -90,7 +90,9 @@ fn failed_report(blank: RunReport, ran: Ran, mut fault: Fault) -> RunReport {
     }
 }
 
-fn written(artifact: Option<String>, raw: Vec<u8>, dropped_bytes: u64) -> Written {
+fn written(artifact: Option<String>, raw: Wiped, dropped_bytes: u64) -> Written {
+    // A script's, which is shown as a whole.
+    let raw = raw.into_vec();
     Written { artifact, bytes: raw.len() as u64, dropped_bytes, content: Content::new(raw) }
 }
 

@@ -1,17 +1,16 @@
 //! Everything of the host that a run needs, opened for one.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use fumehood_core::{Json, Sha256, SkillName};
+use fumehood_core::Json;
 use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
 use fumehood_sandbox::Sandbox;
 use fumehood_store::{
-    Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins, Recovered,
-    Settings, Snapshot, Source, SourceKind, Staging, Transactions,
+    ApprovedText, Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins,
+    Recovered, Settings, Source, SourceKind, Staging, Transactions,
 };
 
 use super::Captured;
@@ -19,6 +18,7 @@ use super::interpreters::HostInterpreters;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::host::doctor::refusal;
+use crate::host::past::{ADDED, CHANGED, REMOVED, SkillId, past, remember};
 use crate::host::ports::{StateJournal, StateResults};
 use crate::host::question::Record;
 use crate::report::History;
@@ -30,6 +30,7 @@ pub(in crate::host) struct Bench {
     staging: Staging,
     transactions: Transactions,
     sandbox: Arc<Sandbox>,
+    approved: ApprovedText,
 }
 
 impl Host {
@@ -47,7 +48,8 @@ impl Host {
             let message = format!("nothing runs without a sandbox, and there is none: {}", refusal.message);
             Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
         })?;
-        Ok(Bench { journal, artifacts, staging, transactions, sandbox: Arc::new(sandbox) })
+        let (sandbox, approved) = (Arc::new(sandbox), ApprovedText::of(home));
+        Ok(Bench { journal, artifacts, staging, transactions, sandbox, approved })
     }
 
     /// What the scripts of a skill are run with, as the settings are now.
@@ -156,91 +158,32 @@ impl Bench {
 
     /// What is on record of a skill, read when somebody is asked.
     pub(in crate::host) fn history(&self, skill: &Captured) -> Record {
-        let (journal, source, name) = (Arc::clone(&self.journal), skill.source.clone(), skill.name.clone());
-        let files = digests(&skill.snapshot);
+        let journal = Arc::clone(&self.journal);
+        let (id, snapshot) = (SkillId::of(skill), skill.snapshot.clone());
+        let kept = self.approved.clone();
         Arc::new(move |plan: &Plan| {
             let revision = plan.skill.as_ref().map(|skill| skill.revision.revision().to_string());
-            let (Some(Past { revision: old, files: old_files, approved_unix_ms }), Some(revision)) =
-                (past(&journal, &source, &name), revision)
-            else {
+            let (Some(past), Some(revision)) = (past(&journal, &id), revision) else {
                 return History::First;
             };
-            if old == revision {
+            let approved_unix_ms = past.approved_unix_ms;
+            if past.revision == revision {
                 return History::Same { approved_unix_ms };
             }
-            let added = files.keys().filter(|path| !old_files.contains_key(*path)).count();
-            let removed = old_files.keys().filter(|path| !files.contains_key(*path)).count();
-            let differs =
-                |(path, sha256): (&String, &String)| old_files.get(path).is_some_and(|old| old != sha256);
-            let changed = files.iter().filter(|entry| differs(*entry)).count();
-            History::Changed { revision: old, approved_unix_ms, added, changed, removed }
+            let files = past.since(&kept, &snapshot);
+            let count = |what| files.iter().filter(|file| file.change == what).count();
+            let (added, changed, removed) = (count(ADDED), count(CHANGED), count(REMOVED));
+            History::Changed { revision: past.revision, approved_unix_ms, added, changed, removed, files }
         })
     }
 
-    /// Keeps which revision was approved, if it is another than the last: only to tell the next time what changed.
+    /// Keeps which revision was approved, and its text: only to tell the next time what changed.
     pub(in crate::host) fn remember(&self, skill: &Captured, ended: &Result<Completed, GateError>) {
-        if matches!(ended, Err(error) if error.ran.is_none()) {
-            return;
+        if !matches!(ended, Err(error) if error.ran.is_none()) {
+            remember(&self.journal, &self.approved, &SkillId::of(skill), &skill.snapshot);
         }
-        let (id, revision) = (row_id(&skill.source, &skill.name), skill.snapshot.revision().to_string());
-        if past(&self.journal, &skill.source, &skill.name).is_some_and(|past| past.revision == revision) {
-            return;
-        }
-        let files = digests(&skill.snapshot).into_iter().map(|(path, sha256)| (path, Json::String(sha256)));
-        let row = [
-            ("id", Json::String(id)),
-            ("revision", Json::String(revision)),
-            ("files", Json::Object(files.collect())),
-        ];
-        let row = Json::Object(row.into_iter().map(|(key, value)| (key.to_owned(), value)).collect());
-        let text = String::from_utf8_lossy(&row.to_bytes()).into_owned();
-        // Without it the next question says less; the run is on record all the same.
-        let _ = self.journal.append(ROW_APPROVED, &text, SystemTime::now(), Flush::Soon);
     }
 }
 
-/// A revision as it was written down when a person said yes to it.
-pub(in crate::host) struct Past {
-    pub(in crate::host) revision: String,
-    pub(in crate::host) approved_unix_ms: u64,
-    /// The digest of each file.
-    pub(in crate::host) files: BTreeMap<String, String>,
-}
-
-/// The revision of a skill that was approved last, if one is on record.
-pub(in crate::host) fn past(journal: &Journal, source: &str, name: &SkillName) -> Option<Past> {
-    let last = journal.by_id(&row_id(source, name), 1).ok()?.pop()?;
-    let past = Past::read(&last.json)?;
-    Some(Past { approved_unix_ms: u64::try_from(last.time_ms).unwrap_or(0), ..past })
-}
-
-/// One for each skill of each source: a hash, since a path may be the name of a skill.
-fn row_id(source: &str, name: &SkillName) -> String {
-    let mut frame = fumehood_core::Frame::new("approved", 1);
-    frame.part(source.as_bytes());
-    frame.part(name.as_str().as_bytes());
-    format!("approved_{}", frame.sha256())
-}
-
-/// The digest of each file.
-pub(in crate::host) fn digests(snapshot: &Snapshot) -> BTreeMap<String, String> {
-    let digest = |sha256: Sha256| sha256.to_string();
-    snapshot.files().map(|(path, file)| (path.as_str().to_owned(), digest(file.sha256()))).collect()
-}
-
-impl Past {
-    /// The revision and the files of a row that names them.
-    pub(in crate::host) fn read(json: &str) -> Option<Self> {
-        let json = Json::parse(json.as_bytes(), Journal::JSON_BYTES_MAX).ok()?;
-        let fields = json.as_object()?;
-        let revision = fields.get("revision")?.as_str()?.to_owned();
-        let files = fields.get("files")?.as_object()?;
-        let text = |(path, sha256): (&String, &Json)| Some((path.clone(), sha256.as_str()?.to_owned()));
-        let files = files.iter().map(text).collect::<Option<_>>()?;
-        Some(Self { revision, approved_unix_ms: 0, files })
-    }
-}
-
-const ROW_APPROVED: &str = "revision.approved";
 const ROW_RECOVERED: &str = "transaction.recovered";
 const MEND: &str = "mend that and try again; nothing ran";

@@ -10,14 +10,15 @@ use fumehood_core::trust_scope::{ScopeDraft, ScopeParts};
 use fumehood_core::{AgentLabel, Code, Coded as _, HostPath, Shown};
 use fumehood_gate::{FileUse, workspace_words};
 use fumehood_runners::script::Source;
-use fumehood_store::{Home, Journal, PolicyFile, Settings, TrustScopes, Workspace};
+use fumehood_store::{ApprovedText, Home, Journal, PolicyFile, Settings, TrustScopes, Workspace};
 
 use super::{MEND, fault, scope_id};
 use crate::fault::Fault;
+use crate::host::past::{SkillId, past};
 use crate::host::policy::SurfaceRule;
-use crate::host::run::{Captured, Past, agent, digests, past};
+use crate::host::run::{Captured, agent};
 use crate::host::{Host, RunRequest};
-use crate::report::ScopeOut;
+use crate::report::{FileSince, ScopeOut};
 
 /// What somebody wants to trust.
 #[derive(Clone, Debug, Default)]
@@ -62,12 +63,8 @@ pub struct ScopePreview {
 pub struct PastFiles {
     /// The revision; `None` if none is on record.
     pub revision: Option<String>,
-    /// Files that it did not have.
-    pub added: Vec<String>,
-    /// Files that had other bytes.
-    pub changed: Vec<String>,
-    /// Files that are gone.
-    pub removed: Vec<String>,
+    /// The files that differ, by their paths.
+    pub files: Vec<FileSince>,
 }
 
 type Places = BTreeMap<String, HostPath>;
@@ -120,14 +117,17 @@ impl Host {
         let draft =
             ScopeDraft::new(parts).map_err(|error| Fault::of(&error, "ask for less, or name less"))?;
         let journal = Journal::open_if_any(&home).map_err(|error| Fault::of(&error, MEND))?;
-        let past = journal.and_then(|journal| past(&journal, &skill.source, &skill.name));
+        let past = journal.and_then(|journal| past(&journal, &SkillId::of(&skill)));
         let scopes = TrustScopes::read(&home).map_err(|error| fault(&error))?;
         let drafts = scopes.as_slice().iter().filter(|scope| scope.receipt().is_none());
         let mode = file.policy.mode();
         Ok(ScopePreview {
             scope: ScopeOut::of_draft(&draft, scope_id(&draft)),
             asked_paths,
-            past: PastFiles::of(past.as_ref(), &skill),
+            past: past.map_or_else(PastFiles::default, |past| PastFiles {
+                files: past.since(&ApprovedText::of(&home), &skill.snapshot),
+                revision: Some(past.revision),
+            }),
             drafts: drafts
                 .filter(|scope| mode == Mode::Trusted && *scope.draft() != draft)
                 .map(|scope| ScopeOut::of(scope, scope_id(scope.draft())))
@@ -201,23 +201,6 @@ impl Host {
         text.ok_or_else(|| {
             Fault::new(Code::PathRejected, format!("{shown} cannot be written as text"), "name another place")
         })
-    }
-}
-
-impl PastFiles {
-    fn of(past: Option<&Past>, skill: &Captured) -> Self {
-        let Some(Past { revision, files: old, .. }) = past else { return Self::default() };
-        let new = digests(&skill.snapshot);
-        let of = |all: &BTreeMap<String, String>, is_one: &dyn Fn(&String, &String) -> bool| {
-            let found = all.iter().filter(|(path, sha256)| is_one(path, sha256));
-            found.map(|(path, _)| path.clone()).collect()
-        };
-        Self {
-            revision: Some(revision.clone()),
-            added: of(&new, &|path, _| !old.contains_key(path)),
-            changed: of(&new, &|path, sha256| old.get(path).is_some_and(|before| before != sha256)),
-            removed: of(old, &|path, _| !new.contains_key(path)),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{only, text, texts, world, world_with};
 
-// aaif-goose/goose#9558, anomalyco/opencode#6900, anthropics/claude-code#11011, earendil-works/pi#1136: `scripts/x` is
+// CHK-069: aaif-goose/goose#9558, anomalyco/opencode#6900, anthropics/claude-code#11011, earendil-works/pi#1136: `scripts/x` is
 // looked for in the workspace.
 #[test]
 fn g1_paths_count_from_the_skill() {

@@ -110,7 +110,7 @@ fn shells_find_their_siblings_and_the_skill() {
     ]);
 }
 
-// EXE-44, EXE-48, EXE-62
+// EXE-44, EXE-48, EXE-62, CHK-069
 #[test]
 fn node_finds_its_siblings_and_the_skill() {
     check(&[

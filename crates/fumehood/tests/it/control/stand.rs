@@ -155,6 +155,7 @@ pub(super) fn question_of(id: &str, agent: &str, created_unix_ms: u64) -> Questi
                 added: 1,
                 changed: 2,
                 removed: 3,
+                files: Vec::new(),
             },
         },
         file: "scripts/\u{202e}go.sh".to_owned(),

@@ -226,3 +226,28 @@ fn a_call_given_up_while_it_is_asked_about_is_a_no() {
     drop(client);
     assert_untouched(&world);
 }
+
+// The fourth way from end to end: the request lies at this machine, a person approves it at a terminal, and the same call finds the
+// yes; nobody else's call does, and it is good once.
+#[test]
+fn a_parked_call_is_approved_at_the_terminal() {
+    let world = marked();
+    for era in Era::ALL {
+        let mut client = Client::start(&world, era, Asked::Cannot, &WORK);
+        let before = runs(&world);
+        let parked = client.tool("run_skill_script", &go("a"));
+        assert_refused(&parked, "E_CONSENT_PENDING");
+        let id = text(&parked["structuredContent"]["approval_id"]).to_owned();
+        let listed = world.json(["pending"]);
+        assert!(listed.to_string().contains(&id), "{listed}");
+        let (shown, answer) = world.call().at_terminal(["approve", &id], "[y/N]\u{1b}[0m ", "y\n");
+        assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
+        assert_refused(&client.tool("run_skill_script", &go("b")), "E_CONSENT_PENDING");
+        assert_ran(&client.tool("run_skill_script", &go("a")));
+        assert_refused(&client.tool("run_skill_script", &go("a")), "E_CONSENT_PENDING");
+        assert_eq!(runs(&world), before + 1);
+        assert_eq!(client.leave(), Some(0));
+        assert!(!world.json(["pending"]).to_string().contains("ask_"));
+    }
+    assert_clean(&world);
+}

@@ -60,7 +60,7 @@ fn table() -> Vec<(&'static str, Reached)> {
         ("E_TOOL_BUSY", Elsewhere("crates/runners/tests/it/module.rs")),
         ("E_TOOL_DENIED", Elsewhere("crates/gate/tests/it/approval.rs")),
         ("E_TOOL_GATE_UNAVAILABLE", Elsewhere("crates/gate/tests/it/faults.rs")),
-        ("E_TOOL_SANDBOX_REQUIRED", Elsewhere("crates/core/src/receipt/tests.rs")),
+        ("E_TOOL_SANDBOX_REQUIRED", Elsewhere("crates/fumehood/tests/it/run/failures.rs")),
         ("E_TOOL_TIMEOUT", Elsewhere("crates/gate/tests/it/model.rs")),
         ("E_SKILL_TOOL_FAILED", Elsewhere("crates/gate/tests/it/faults.rs")),
         ("E_SKILL_TOOL_BAD_RESPONSE", Elsewhere("crates/gate/tests/it/model.rs")),

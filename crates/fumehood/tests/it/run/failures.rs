@@ -149,3 +149,61 @@ fn a_file_that_a_script_names_is_shown_and_no_more() {
     let (shown, _) = world.call().on_terminal(super::approved(&world, &["go.sh", "--out", "out"]));
     assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
 }
+
+/// Runs the program on a kernel without Landlock: its answer to whoever asks is that of one that never had it.
+fn without_landlock(world: &World, arguments: &[String]) -> fumehood_testkit::Answer {
+    let own = ["--wait", "/usr/bin/python3", "-c", WITHOUT_LANDLOCK];
+    world.call().run_behind("/usr/bin/setsid", own, arguments)
+}
+
+const WITHOUT_LANDLOCK: &str = "import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+LANDLOCK_CREATE_RULESET, NOT_THERE = 444, 0x00050000 | 38
+code = b''.join(struct.pack('HBBI', *line) for line in [
+    (0x20, 0, 0, 0), (0x15, 0, 1, LANDLOCK_CREATE_RULESET), (0x06, 0, 0, NOT_THERE), (0x06, 0, 0, 0x7fff0000)])
+lines = ctypes.create_string_buffer(code, len(code))
+program = struct.pack('HxxxxxxP', len(code) // 8, ctypes.addressof(lines))
+assert libc.prctl(38, 1, 0, 0, 0) == 0, ctypes.get_errno()
+assert libc.prctl(22, 2, ctypes.c_char_p(program), 0, 0) == 0, ctypes.get_errno()
+os.execv(sys.argv[1], sys.argv[1:])
+";
+
+// DESIGN 7: below the floor nothing runs, nobody is asked, and `show` says so of a tool that could be called otherwise.
+#[test]
+fn a_machine_below_the_floor_runs_nothing() {
+    let manifest = json!({
+        "schemaVersion": 1, "entrypoint": "go.mjs", "files": ["go.mjs"], "timeoutMs": 5000, "maxOutputBytes": 1024,
+        "inputSchema": {"type": "object", "properties": {}}, "outputSchema": {"type": "object", "properties": {}},
+    });
+    let files = scripted(&json!([]), "echo ran\n").file("execution.json", manifest.to_string());
+    let world = flagged(&files.file("go.mjs", "console.log('{}');"));
+    let approve = super::revision(&world, "skills/tool");
+    let run = ["run", "skills/tool", "go", "--approve", &approve].map(str::to_owned);
+    let call = ["call", "skills/tool", "--input", "{}", "--approve", &approve].map(str::to_owned);
+    let envelope = |floor: &str| {
+        let roots = "read_roots = [\"/\"]\nwrite_roots = [\"/\"]\ninterpreter_read_paths = []\n";
+        configure(&world, &format!("[envelope]\n{roots}level_floor = \"{floor}\"\n"));
+    };
+    envelope("full");
+    let json = ["--format", "json"].map(str::to_owned);
+    for words in [&run[..], &call[..]] {
+        let answer = without_landlock(&world, &[&json[..], words].concat());
+        let fault: Value = serde_json::from_slice(&answer.stderr).unwrap();
+        assert_eq!((answer.code, &fault["code"]), (Some(4), &"E_TOOL_SANDBOX_REQUIRED".into()), "{fault}");
+        assert!(text(&fault["message"]).contains("full is asked for"), "{fault}");
+        assert!(text(&fault["advice"]).contains("doctor"), "{fault}");
+    }
+    assert!(world.json(["runs"])["runs"].as_array().unwrap().is_empty());
+    let show = [&json[..], &["show", "skills/tool"].map(str::to_owned)].concat();
+    let shown = without_landlock(&world, &show).json();
+    assert_eq!(shown["execution_available"], false);
+    assert_eq!(crate::texts(&shown["execution"]["reasons"], "code"), ["E_TOOL_SANDBOX_REQUIRED"]);
+    // Where the deployer takes less, it runs, and the receipt says under what.
+    envelope("namespaces");
+    for (words, output) in [(&run[..], "ran\n"), (&call[..], "{}\n")] {
+        let answer = without_landlock(&world, words);
+        assert_eq!((answer.code, answer.text().as_str()), (Some(0), output), "{}", answer.errors());
+        assert_eq!(receipt(&world)["containment"]["level"], "namespaces");
+    }
+    assert_clean(&world);
+}

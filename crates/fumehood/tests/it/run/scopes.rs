@@ -31,6 +31,13 @@ fn told(world: &World, words: &[&str], keys: &str) -> (String, Answer) {
     world.call().at_terminal(arguments, TRUST, keys)
 }
 
+/// What is shown without the colours, which are ours.
+fn plain(shown: &str) -> String {
+    ["1", "0", "2", "1;33", "31", "32", "1;31", "1;32"]
+        .iter()
+        .fold(shown.to_owned(), |text, style| text.replace(&format!("\u{1b}[{style}m"), ""))
+}
+
 fn add(world: &World) -> (String, Value) {
     let (shown, answer) = told(world, &["add", "skills/tool", "go", "--path", "file=papers"], "y\n");
     assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
@@ -64,7 +71,7 @@ fn rows(world: &World, kind: &str) -> usize {
     all.windows(kind.len()).filter(|part| *part == kind.as_bytes()).count()
 }
 
-// CHK-033, CHK-035, CHK-036: within the scope nobody is asked, other arguments included, and the receipt says by which scope.
+// CHK-033, CHK-035, CHK-036, CHK-154: within the scope nobody is asked, other arguments included, and the receipt says by which scope.
 #[test]
 fn what_is_trusted_runs_without_a_question() {
     let world = reader("trusted");
@@ -123,7 +130,7 @@ fn what_is_not_trusted_is_asked_about() {
     assert!(runs_unasked(&world, covered, &[]));
 }
 
-// CHK-039, CHK-041: one byte more, and it is asked about again; the question and the list say why.
+// CHK-039, CHK-041, CHK-154: one byte more, and it is asked about again; the question and the list say why.
 #[test]
 fn another_byte_is_another_revision() {
     let world = reader("trusted");
@@ -140,14 +147,100 @@ fn another_byte_is_another_revision() {
     world.write("skills/tool/go.sh", "echo ran  \n");
     world.write("skills/tool/new\u{202e}.txt", "new");
     let (shown, scope) = add(&world);
-    assert!(shown.contains("changed\u{1b}[0m go.sh"), "{shown}");
+    assert!(shown.contains("changed\u{1b}[0m  go.sh"), "{shown}");
     assert!(shown.contains("new\\u{202e}.txt") && !shown.contains('\u{202e}'), "{shown}");
     assert_eq!(list(&world)["scopes"].as_array().unwrap().len(), 2);
     assert!(runs_unasked(&world, "text=x", &[]));
     assert_eq!(receipt(&world)["authority"]["scope"], scope["receipt"]);
 }
 
-// CHK-037, CHK-040: a draft counts for nothing until it is saved in mode trusted; what has its receipt keeps it.
+// CHK-039: whoever is asked to trust another revision sees which lines are new, and nothing in them acts on the terminal.
+#[test]
+fn the_lines_that_changed_since_are_shown() {
+    let world = reader("trusted");
+    assert_eq!(world.fault(["diff", "skills/tool"], 2)["code"], "E_NOTHING_APPROVED");
+    add(&world);
+    assert_eq!(world.json(["diff", "skills/tool"])["identical"], true);
+    world.write("skills/tool/go.sh", "echo ran\necho \u{202e}evil\u{1b}[2J\rx\n");
+    world.write("skills/tool/data.bin", b"\0".as_slice());
+    world.write("skills/tool/new.txt", "first\nlast");
+    std::fs::remove_file(world.path("skills/tool/other.sh")).unwrap();
+    let asks: [&dyn Fn() -> String; 2] = [&|| told(&world, &["add", "skills/tool", "go"], "n\n").0, &|| {
+        let arguments = ["run", "skills/tool", "go", "--param", "text=x"];
+        world.call().at_terminal(arguments, super::ASKED, "n\n").0
+    }];
+    for ask in asks {
+        let shown = plain(&ask());
+        for part in [
+            "    1     1   echo ran",
+            "          2 + echo \\u{202e}evil\\u{1b}[2J\\rx",
+            "added    data.bin  not shown by lines: no text, or larger than 1 MiB",
+            "added    new.txt",
+            "          1 + first",
+            "          2 + last",
+            "changed  go.sh",
+            "removed  other.sh",
+            "4 files",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        for hostile in ["\u{202e}", "\u{1b}[2J", "\rx"] {
+            assert!(!shown.contains(hostile), "{hostile:?}: {shown:?}");
+        }
+    }
+    let diff = assert_valid("diff", &world.run(["--format", "json", "diff", "skills/tool"]).stdout);
+    assert_eq!((&diff["before"]["path"], &diff["identical"]), (&json!(""), &json!(false)));
+    let lines = diff["changed"][0]["lines"].as_array().unwrap();
+    assert_eq!(lines.last().unwrap()["text"], "echo \u{202e}evil\u{1b}[2J\rx");
+    assert_eq!((&diff["removed"][0]["path"], &diff["removed"][0]["size"]), (&json!("other.sh"), &json!(10)));
+    let page = world.run(["diff", "skills/tool"]).text();
+    assert!(page.contains("as it was approved last") && page.contains("\\u{202e}evil"), "{page}");
+}
+
+// A question is not longer than a person reads; what is left out is said, and where it is.
+#[test]
+fn what_is_too_long_for_a_question_is_left_to_diff() {
+    let world = reader("trusted");
+    add(&world);
+    let lines = |count: usize| (0..count).map(|n| format!("echo {n}\n")).collect::<Vec<_>>().concat();
+    for (count, left_out) in [(199, None), (200, Some("… and 1 line")), (300, Some("… and 101 lines"))] {
+        world.write("skills/tool/go.sh", lines(count));
+        let shown = plain(&told(&world, &["add", "skills/tool", "go"], "n\n").0);
+        // One line was removed.
+        assert_eq!(shown.contains(&format!("+ echo {}", count - 1)), left_out.is_none(), "{shown}");
+        assert_eq!(shown.contains("`fumehood diff` with this skill alone"), left_out.is_some(), "{shown}");
+        assert!(left_out.is_none_or(|said| shown.contains(said)), "{shown}");
+        assert!(world.run(["diff", "skills/tool"]).text().contains(&format!("+ echo {}", count - 1)));
+    }
+}
+
+// CHK-021: what is kept lets nothing run, and without it, or with other bytes in it, the question says less and nothing false.
+#[test]
+fn what_was_kept_is_believed_only_as_it_was() {
+    let world = reader("trusted");
+    add(&world);
+    world.write("skills/tool/go.sh", "echo other\n");
+    let shown = || plain(&told(&world, &["add", "skills/tool", "go"], "n\n").0);
+    assert!(shown().contains("- echo ran"));
+    let kept = world.path(crate::recorded::STATE).join("approved");
+    for entry in std::fs::read_dir(&kept).unwrap() {
+        let path = entry.unwrap().path();
+        if std::fs::read(&path).unwrap() == b"echo ran\n" {
+            std::fs::write(&path, "echo other").unwrap();
+        }
+    }
+    let said = shown();
+    assert!(said.contains("go.sh  not shown by lines: what it was is not kept"), "{said}");
+    std::fs::remove_dir_all(&kept).unwrap();
+    assert_eq!(shown(), said);
+    assert!(!runs_unasked(&world, "text=x", &[]));
+    let (_, answer) = yes(&world, GO.iter().chain(&["text=x"]).copied());
+    assert_eq!(answer.code, Some(0), "{}", answer.errors());
+    world.write("skills/tool/go.sh", "echo third\n");
+    assert!(shown().contains("- echo other"));
+}
+
+// CHK-037, CHK-040, CHK-154: a draft counts for nothing until it is saved in mode trusted; what has its receipt keeps it.
 #[test]
 fn a_draft_counts_for_nothing() {
     let world = reader("ask");
@@ -166,7 +259,7 @@ fn a_draft_counts_for_nothing() {
     assert_eq!(list(&world)["scopes"].as_array().unwrap().len(), 1);
 }
 
-// CHK-042, CHK-048: removed, it is revoked at once, and no draft is approved by that; added again, it has another receipt.
+// CHK-042, CHK-048, CHK-154: removed, it is revoked at once, and no draft is approved by that; added again, it has another receipt.
 #[test]
 fn removing_revokes_at_once() {
     let world = reader("ask");
@@ -196,7 +289,7 @@ fn removing_revokes_at_once() {
     assert_eq!(list(&world)["scopes"][0]["receipt"], Value::Null);
 }
 
-// CHK-038, CHK-044, CHK-045: only a person at a terminal adds one, and only where the policy takes that from there.
+// CHK-038, CHK-044, CHK-045, CHK-154: only a person at a terminal adds one, and only where the policy takes that from there.
 #[test]
 fn only_a_person_at_a_terminal_trusts() {
     let world = reader("trusted");
@@ -305,4 +398,51 @@ fn a_repinned_interpreter_revokes_what_was_trusted() {
     assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
     assert!(list(&world)["scopes"].as_array().unwrap().is_empty());
     assert!(!runs_unasked(&world, "text=x", &[]));
+}
+
+// CHK-037, CHK-039, CHK-042: each command is a process of its own. What is the same keeps its receipt, whatever else is saved
+// meanwhile; what differs in any part is another scope with another one.
+#[test]
+fn a_receipt_outlives_processes_and_is_for_one_scope_exactly() {
+    let world = reader("trusted");
+    for file in ["ws/a.txt", "ws2/a.txt"] {
+        world.write(file, "text");
+    }
+    let base = ["add", "skills/tool", "go", "--path", "file=ws", "--workspace", "ws", "--timeout", "50"];
+    let receipt = |words: &[&str]| {
+        let (shown, answer) = told(&world, words, "y\n");
+        assert_eq!(answer.code, Some(0), "{words:?}: {shown}{}", answer.errors());
+        text(&answer.json()["scope"]["receipt"]).to_owned()
+    };
+    let first = receipt(&base);
+    let mut seen = std::collections::BTreeSet::from([first.clone()]);
+    let with = |at: usize, value: &'static str| {
+        let mut words = base;
+        words[at] = value;
+        words
+    };
+    for words in [with(4, "file=ws2"), with(6, "ws2"), with(6, "ws:rw"), with(8, "49"), with(8, "1")] {
+        assert!(seen.insert(receipt(&words)), "{words:?}");
+        assert_eq!(receipt(&base), first, "after {words:?}");
+    }
+    assert!(seen.insert(receipt(&base[..5])), "without a workspace");
+    let configured = |settings: &str| super::configure(&world, settings);
+    configured(
+        "[envelope]\nread_roots = [\"/\"]\nwrite_roots = [\"/\"]\ninterpreter_read_paths = []\noutput_bytes_max = 4096\n",
+    );
+    assert!(seen.insert(receipt(&base)), "another ceiling for output");
+    configured("");
+    assert_eq!(receipt(&base), first);
+    world.write("skills/tool/other.sh", "#!/bin/sh\n\n");
+    assert!(seen.insert(receipt(&base)), "another revision");
+    world.write("skills/tool/other.sh", "#!/bin/sh\n");
+    assert_eq!(receipt(&base), first);
+    // A run between two savings renews nothing either, and says by which receipt it ran.
+    assert!(runs_unasked(&world, "file=a.txt", &["--workspace", "ws", "--timeout", "50"]));
+    assert_eq!(self::receipt(&world)["authority"]["scope"], first.as_str());
+    assert_eq!(receipt(&base), first);
+    let id = text(&world.json(["trust", "show", &first])["scope"]["id"]).to_owned();
+    remove(&world, &id);
+    assert!(!runs_unasked(&world, "file=a.txt", &["--workspace", "ws", "--timeout", "50"]));
+    assert!(seen.insert(receipt(&base)), "taken back and added again");
 }

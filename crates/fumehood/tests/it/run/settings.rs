@@ -67,7 +67,7 @@ fn an_overlay_declares_scripts_for_the_revision_it_was_confirmed_for() {
     assert_eq!(ran(&world, &["go.sh"]).text(), "other\n");
 }
 
-// EXE-51: what a script could write there would say what all scripts may have, or run in all of them.
+// EXE-51, CHK-044, CHK-051: what a script could write there would say what all scripts may have, or run in all of them.
 #[test]
 fn no_workspace_holds_the_settings_or_what_interpreters_read() {
     let world = flagged(&scripted(&json!([]), "echo ran\n"));
@@ -90,6 +90,9 @@ fn no_workspace_holds_the_settings_or_what_interpreters_read() {
     );
     std::fs::rename(&config, world.path("dotfiles/fumehood.toml")).unwrap();
     std::os::unix::fs::symlink(world.path("dotfiles/fumehood.toml"), &config).unwrap();
+    world.write("dotfiles/policy.toml", "mode = \"ask\"\n");
+    let policy = world.path("home/.config/fumehood/policy.toml");
+    std::os::unix::fs::symlink(world.path("dotfiles/policy.toml"), policy).unwrap();
     for folder in ["dotfiles", "libraries", "runtime", "environment"] {
         for access in ["", ":rw"] {
             let fault = refused(&world, &["go", "--workspace", &format!("{folder}{access}")], 3);
@@ -98,8 +101,10 @@ fn no_workspace_holds_the_settings_or_what_interpreters_read() {
         let fault = refused(&world, &["go", "--out", folder], 3);
         assert_eq!(fault["code"], "E_PLACE_FORBIDDEN", "{folder}: {fault}");
     }
-    let fault = refused(&world, &["go", "--write", "dotfiles/fumehood.toml"], 3);
-    assert_eq!(fault["code"], "E_PLACE_FORBIDDEN", "{fault}");
+    for file in ["dotfiles/fumehood.toml", "dotfiles/policy.toml"] {
+        let fault = refused(&world, &["go", "--write", file], 3);
+        assert_eq!(fault["code"], "E_PLACE_FORBIDDEN", "{file}: {fault}");
+    }
     assert_eq!(ran(&world, &["go", "--workspace", "other:rw"]).text(), "ran\n");
 }
 

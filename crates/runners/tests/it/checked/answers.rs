@@ -17,7 +17,7 @@ fn writing(pieces: &[&[u8]]) -> String {
     )
 }
 
-// CHK-159: both kinds of modules, with paths that a shell would take for more; CHK-092: listed files are what there is.
+// CHK-122, CHK-159: both kinds of modules, with paths that a shell would take for more; CHK-092: listed files are what there is.
 #[test]
 fn both_kinds_of_modules_run() {
     let module = "import { word } from './part one.mjs';\nconsole.log(JSON.stringify({ word, at: process.cwd(), argv: process.argv.length }));";
@@ -33,7 +33,7 @@ fn both_kinds_of_modules_run() {
     }
 }
 
-// CHK-094, CHK-096, CHK-159: arguments are data, whatever they say, and the bytes are those that were validated and hashed.
+// CHK-094, CHK-096, CHK-159, CHK-112: arguments are data, whatever they say, and the bytes are those that were validated and hashed.
 #[test]
 fn the_program_reads_what_was_validated() {
     let world = World::new();
@@ -56,7 +56,7 @@ console.log(JSON.stringify({ sha256: createHash("sha256").update(bytes).digest("
     assert!(rows.iter().all(|row| !row.json.contains("touch")));
 }
 
-// CHK-098, CHK-104, CHK-114: what does not fit is refused before anybody is asked, and nothing is made to fit.
+// CHK-098, CHK-104, CHK-114, CHK-113: what does not fit is refused before anybody is asked, and nothing is made to fit.
 #[test]
 fn arguments_that_do_not_fit_start_nothing() {
     let world = World::new();
@@ -142,7 +142,7 @@ fn an_output_that_does_not_fit_is_told_without_its_names() {
     assert!(rows.iter().all(|row| !row.json.contains("secret")));
 }
 
-// CHK-106, CHK-107, CHK-110, CHK-126: the caps are exact, each stream has its own, and nothing is cut to fit.
+// CHK-106, CHK-107, CHK-110, CHK-126, CHK-117: the caps are exact, each stream has its own, and nothing is cut to fit.
 #[test]
 fn each_stream_has_its_cap_to_the_byte() {
     let script = |out: usize, err: usize| {

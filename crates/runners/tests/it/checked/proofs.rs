@@ -140,7 +140,7 @@ fn a_node_that_was_swapped_is_refused() {
     }
 }
 
-// CHK-131, CHK-132, CHK-134, CHK-159: what was captured runs, whatever becomes of the folder it came from.
+// CHK-122, CHK-131, CHK-132, CHK-134, CHK-159: what was captured runs, whatever becomes of the folder it came from.
 #[test]
 fn the_source_is_not_read_again() {
     let world = World::new();
@@ -161,7 +161,7 @@ fn the_source_is_not_read_again() {
     world.assert_clean();
 }
 
-// what lies on the disk for the run is looked at last, and anything else there ends it.
+// X-28, CHK-134: what lies on the disk for the run is looked at last, and anything else there ends it.
 #[test]
 fn what_is_laid_out_is_what_runs() {
     type Tamper = fn(&std::path::Path);

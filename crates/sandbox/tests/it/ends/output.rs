@@ -41,7 +41,7 @@ fn one_byte_more_fails() {
     }
 }
 
-// EXE-52, CHK-142
+// EXE-52, CHK-110, CHK-142
 #[test]
 fn a_flood_fails() {
     for stream in ["1", "2"] {
