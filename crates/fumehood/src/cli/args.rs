@@ -37,8 +37,8 @@ pub(super) use trust::TrustCommand;
     after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
-    /// The form of answers and errors.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    /// The form of answers and errors: text or json.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, hide_possible_values = true)]
     pub(super) format: Format,
     #[command(subcommand)]
     pub(super) command: Command,
