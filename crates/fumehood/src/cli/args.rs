@@ -26,7 +26,7 @@ pub(super) use trust::TrustCommand;
 
 /// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.
 ///
-/// Nothing in a skill is ever obeyed. Only `run`, `call` and `adopt` start anything of one, and all ask first.
+/// Nothing in a skill is ever obeyed. `run`, `call`, `adopt` and `serve` alone start anything of one, and ask first.
 #[derive(Debug, Parser)]
 #[command(
     name = "fumehood",
@@ -39,8 +39,8 @@ pub(super) use trust::TrustCommand;
     after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
-    /// The form of answers and errors.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    /// The form of answers and errors: text or json.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, hide_possible_values = true)]
     pub(super) format: Format,
     #[command(subcommand)]
     pub(super) command: Command,
