@@ -5,11 +5,13 @@ mod args;
 mod artifact;
 mod call;
 mod doctor;
+mod editor;
 mod fold;
 mod interpreters;
 mod interrupt;
 mod json;
 mod output;
+mod passphrase;
 mod pending;
 mod policy;
 mod progress;
@@ -119,6 +121,7 @@ fn run(args: Args, serve: Serve) -> Result<ExitCode, Fault> {
         Command::Audit(command) => audit(&command, &out),
         Command::Policy(command) => policy::policy(command, &out),
         Command::Trust(command) => trust::trust(command, &out),
+        Command::Passphrase(command) => passphrase::passphrase(&command, &out),
         Command::TrustProject(args) => trust_project(&args, &out),
         Command::Interpreters(args) => interpreters::interpreters(&host(WalkLimits::default())?, &args, &out),
         Command::Doctor(args) => doctor::doctor(&host(WalkLimits::default())?, &args, &out),
@@ -167,8 +170,8 @@ fn trust_project(args: &TrustArgs, out: &Output) -> Result<ExitCode, Fault> {
         host.forget_project(&args.dir)?
     } else {
         let preview = host.preview_project(&args.dir)?;
-        terminal::confirm(&render::trust::question(&preview))?;
-        host.trust_project(&preview)?
+        let vouched = terminal::confirm(&host, &render::trust::question(&preview))?;
+        host.trust_project(&preview, vouched)?
     };
     done(out, &report, |text| render::trust::answer(text, &report))
 }

@@ -12,6 +12,7 @@ mod past;
 mod pending;
 mod person;
 mod policy;
+mod policy_desk;
 mod policy_file;
 mod ports;
 mod prove;
@@ -24,6 +25,7 @@ mod show;
 mod survey;
 mod trust;
 mod version;
+mod vouch;
 
 use std::path::{Path, PathBuf};
 
@@ -50,10 +52,12 @@ pub use record::{JournalHead, RUNS_LISTED_MAX};
 pub use session::{Session, SessionOptions};
 pub use show::ByteRange;
 pub use trust::ProjectPreview;
+pub use vouch::Vouched;
 
 pub use fumehood_gate::Cancel;
-pub use fumehood_store::WalkLimits;
+pub use fumehood_store::{Passphrase, WalkLimits};
 pub use person::{Over, Person};
+pub use policy_desk::{PolicyChange, PolicyEdit, PolicyPreview};
 pub use run::{CallInput, CallRequest, Refusal, RunRequest, RunStep};
 pub use scopes::{PastFiles, ScopePreview, TrustRequest};
 
@@ -80,7 +84,7 @@ pub struct HostOptions {
 /// # Authority
 /// Reads what the process may read, below the folders it is asked about and the conventional ones. Writes only its own
 /// state folder: what a person trusts, pins and prunes, and what drafts and runs leave; in [`Host::accept_draft`], one overlay
-/// in `fumehood.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
+/// in `fumehood.toml`, and in [`Host::set_passphrase`] the hash of a passphrase; in [`Host::save_policy`], `policy.toml`; and, in [`Host::run`], the files that the person said may be changed. Starts processes only in
 /// [`Host::doctor`], [`Host::preview_repin`], [`Host::run`], [`Host::call`] and [`Host::adopt`], each confined, and in
 /// [`Host::prove`]; [`Host::show`] may start the sandbox, with nothing in it.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ mod diff;
 mod doctor;
 mod execution;
 mod interpreters;
+mod passphrase;
 mod pending;
 mod policy;
 mod question;
@@ -38,11 +39,12 @@ pub use question::{
     SkillAsked, Variable,
 };
 
+pub use passphrase::PassphraseReport;
 pub use pending::{DecisionReport, PendingReport, PendingRequest};
 
 pub use policy::{
-    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicyTestReport,
-    RuleExplained, ScopeExplained,
+    CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicySavedReport,
+    PolicyTestReport, RuleExplained, ScopeExplained,
 };
 
 pub use scopes::{ScopeListReport, ScopeOut, ScopePath, ScopeReport};

@@ -147,23 +147,27 @@ impl Known {
     }
 }
 
-/// A path and the folders above it: what each is, the folder that it is in, and its name there.
-struct Chain<'p>(Vec<(Option<Identity>, Option<(Identity, &'p OsStr)>)>);
+/// A path and the folders above it.
+struct Chain<'p>(Vec<Link<'p>>);
+
+struct Link<'p> {
+    own: Option<Identity>,
+    seat: Option<(Identity, &'p OsStr)>,
+}
 
 impl<'p> Chain<'p> {
     fn of(path: &'p Path) -> Self {
-        let link = |path: &'p Path| (identity(path), path.parent().and_then(identity).zip(path.file_name()));
-        Self(path.ancestors().map(link).collect())
+        let seat = |path: &'p Path| path.parent().and_then(identity).zip(path.file_name());
+        Self(path.ancestors().map(|path| Link { own: identity(path), seat: seat(path) }).collect())
     }
 
     /// Whether one of them is the place.
     fn leads_through(&self, place: &Known) -> bool {
-        self.0.iter().any(|(own, seat)| {
-            let is_there = own.is_some() && *own == place.own;
-            let is_seat = seat.is_some_and(|(folder, name)| {
+        self.0.iter().any(|link| {
+            let is_seat = |(folder, name)| {
                 place.seat.as_ref().is_some_and(|(of, called)| *of == folder && called == name)
-            });
-            is_there || is_seat
+            };
+            (link.own.is_some() && link.own == place.own) || link.seat.is_some_and(is_seat)
         })
     }
 }
@@ -190,7 +194,7 @@ impl ForbiddenKind {
 
 /// The path behind all links, as far as there is anything. A link to what is not there yet counts: it leads to whatever
 /// somebody makes there.
-fn resolved(path: &Path) -> PathBuf {
+pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_MAX {
         match step(&path) {

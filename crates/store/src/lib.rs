@@ -28,6 +28,7 @@ mod interpreter;
 mod journal;
 mod list;
 mod own;
+mod passphrase;
 mod pins;
 mod place;
 mod policy;
@@ -57,11 +58,14 @@ pub use grant::{GrantError, PathRules, ReadGrant, WriteGrant, copy_originals};
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
 pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
+pub use passphrase::{Passphrase, PassphraseError, PassphraseHash, check_passphrase, passphrase_wait};
 pub use pins::{
     FoundInterpreter, InterpreterChange, Pin, PinError, PinnedInterpreter, Pins, Resolution,
     VERSION_CHARS_MAX,
 };
-pub use policy::{CaseResult, PolicyCase, PolicyError, PolicyFile, PolicyState};
+pub use policy::{
+    CaseResult, PolicyCase, PolicyDraft, PolicyError, PolicyFile, PolicyState, PolicyWriteError, PolicyWriter,
+};
 pub use settings::{
     DraftError, Drafts, EditError, Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay,
     OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Safety, Settings, SettingsError,

@@ -3,10 +3,12 @@
 //! There is always a policy: without a file it asks, and with a file that cannot be read as written nothing runs.
 
 mod case;
+mod draft;
 mod tables;
+mod write;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fumehood_core::{Code, Coded, Policy};
 
@@ -14,6 +16,8 @@ use crate::config_file::{ConfigFile, Refused};
 use crate::home::Home;
 
 pub use case::{CaseResult, PolicyCase};
+pub use draft::PolicyDraft;
+pub use write::{PolicyWriteError, PolicyWriter};
 
 /// What `policy.toml` says, or what holds instead.
 #[derive(Clone, Debug)]
@@ -68,20 +72,34 @@ impl PolicyFile {
     /// and never moved to the edge.
     pub fn read(home: &Home) -> Self {
         let path = home.config.join(FILE.name);
-        let read = match FILE.read(home) {
-            Ok(None) => {
-                return Self { policy: Policy::default(), cases: Vec::new(), state: PolicyState::Absent };
-            }
-            Ok(Some(text)) => tables::read(&text).map_err(|fault| fault.in_file(&text, path)),
-            Err(refused) => Err(PolicyError::from(refused)),
-        };
+        match Self::text(home) {
+            Ok(None) => Self { policy: Policy::default(), cases: Vec::new(), state: PolicyState::Absent },
+            Ok(Some(text)) => Self::of_text(&text, &path),
+            Err(error) => Self::unreadable(error),
+        }
+    }
+
+    /// The text as it stands, whether or not it can be read as a policy; `None` where there is no file.
+    ///
+    /// # Errors
+    /// [`PolicyError`] for what others could have written, and for what is no text of at most 1 MiB.
+    pub fn text(home: &Home) -> Result<Option<String>, PolicyError> {
+        FILE.read(home).map_err(PolicyError::from)
+    }
+
+    /// What a text says that stands in a file at this path, or would. It is read as strictly as the file is.
+    pub fn of_text(text: &str, path: &Path) -> Self {
+        let too_large =
+            || Fault { at: None, message: format!("the file is larger than {} KiB", Self::BYTES_MAX >> 10) };
+        let read = if text.len() as u64 > Self::BYTES_MAX { Err(too_large()) } else { tables::read(text) };
         match read {
             Ok((policy, cases)) => Self { policy, cases, state: PolicyState::Read },
-            Err(error) => {
-                let state = PolicyState::Unreadable(error);
-                Self { policy: Policy::blocked(), cases: Vec::new(), state }
-            }
+            Err(fault) => Self::unreadable(fault.in_file(text, path.to_path_buf())),
         }
+    }
+
+    fn unreadable(error: PolicyError) -> Self {
+        Self { policy: Policy::blocked(), cases: Vec::new(), state: PolicyState::Unreadable(error) }
     }
 
     /// What is wrong with the file, if it cannot be read.

@@ -17,6 +17,7 @@ use fumehood_core::{Code, Coded, Envelope, Shown, SkillName};
 use crate::artifact::Artifacts;
 use crate::config_file::{ConfigFile, Refused};
 use crate::home::{Home, Surroundings};
+use crate::passphrase::PassphraseHash;
 
 pub use drafts::{DraftError, Drafts};
 pub use edit::EditError;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub environment: Environment,
     /// Whether a flag of the command line may approve an exact revision: `approve.revision_flag`.
     pub approve_by_revision_flag: bool,
+    /// What a passphrase must match before a yes counts: `approver.passphrase`. Without one there is none to type.
+    pub passphrase: Option<PassphraseHash>,
     /// Whether another exit code than zero is a failure: `scripts.fail_on_nonzero_exit` (EXE-56).
     pub fail_on_nonzero_exit: bool,
     /// Whether checked tools may run: `execute.checked` (CHK-135).
@@ -98,6 +101,7 @@ impl Default for Settings {
             interpreters: Vec::new(),
             environment: Environment::default(),
             approve_by_revision_flag: false,
+            passphrase: None,
             fail_on_nonzero_exit: true,
             execute_checked: true,
             safety: Safety::MostlySafe,

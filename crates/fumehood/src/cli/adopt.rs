@@ -16,10 +16,12 @@ pub(super) fn adopt(host: &Host, args: AdoptArgs, out: &Output) -> Result<ExitCo
     if accept {
         let preview = host.preview_draft(&skill, &from.roots)?;
         // What is there already needs nobody's yes.
-        if !preview.is_accepted() {
-            terminal::confirm(&render::adopt::question(&preview))?;
-        }
-        let report = host.accept_draft(&preview)?;
+        let vouched = if preview.is_accepted() {
+            None
+        } else {
+            Some(terminal::confirm(host, &render::adopt::question(&preview))?)
+        };
+        let report = host.accept_draft(&preview, vouched)?;
         return done(out, &report, |text| render::adopt::accepted(text, &report, &typed));
     }
     let request = AdoptRequest { skill, roots: from.roots, ask_help: !no_help };

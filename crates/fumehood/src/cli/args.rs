@@ -4,6 +4,7 @@ mod adopt;
 mod artifact;
 mod call;
 mod help;
+mod passphrase;
 mod policy;
 mod run;
 mod serve;
@@ -19,6 +20,7 @@ pub(super) use adopt::AdoptArgs;
 pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArgs};
 pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
+pub(super) use passphrase::PassphraseCommand;
 pub(super) use policy::PolicyCommand;
 pub(super) use run::RunArgs;
 pub(super) use serve::{Client, ServeArgs, SetupArgs};
@@ -39,7 +41,7 @@ pub(super) use trust::TrustCommand;
     after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
-    /// The form of answers and errors: text or json.
+    /// The form of answers: text or json.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text, hide_possible_values = true)]
     pub(super) format: Format,
     #[command(subcommand)]
@@ -70,7 +72,7 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Print a file of a skill.
     Cat(CatArgs),
-    /// Show what differs between two skills, or since one was approved, hidden characters made visible.
+    /// Show what differs between two skills, or since one was approved.
     Diff(DiffArgs),
     /// Run a script of a skill in the sandbox. Asks at the terminal.
     ///
@@ -122,7 +124,7 @@ pub(super) enum Command {
     Approve(RequestArgs),
     /// Deny one of them at once. Needs a terminal.
     Deny(RequestArgs),
-    /// Read policy.toml: what is wrong with it, and what it says about a call.
+    /// Read and change policy.toml: what is wrong with it, what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Let one exact revision of a script run without a question. Asks at the terminal.
@@ -130,6 +132,9 @@ pub(super) enum Command {
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
     TrustProject(TrustArgs),
+    /// Require a passphrase for each yes at the terminal, or none any more.
+    #[command(subcommand)]
+    Passphrase(PassphraseCommand),
     /// List the interpreters that scripts can name, or pin a changed one anew.
     ///
     /// Says of each whether it is still the file that it was pinned to.

@@ -18,8 +18,8 @@ pub(super) fn interpreters(host: &Host, args: &InterpretersArgs, out: &Output) -
             let report = match host.preview_repin(key)? {
                 Repin::Nothing(report) => report,
                 Repin::Ask(preview) => {
-                    terminal::confirm(&render::interpreters::question(&preview))?;
-                    host.repin(&preview)?
+                    let vouched = terminal::confirm(host, &render::interpreters::question(&preview))?;
+                    host.repin(&preview, vouched)?
                 }
             };
             done(out, &report, |text| render::interpreters::answer(text, &report))

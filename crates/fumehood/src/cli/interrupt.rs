@@ -24,6 +24,11 @@ impl Interrupt {
         Ok(Self(asked))
     }
 
+    /// Takes no notice of requests so far: they were meant for somebody else.
+    pub(super) fn forget(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
     /// From here on Ctrl-C ends this process at once, whatever it waits for, with the exit code of one that was cancelled.
     pub(super) fn end_at_once() -> Result<(), Fault> {
         let always = Arc::new(AtomicBool::new(true));

@@ -25,13 +25,21 @@ pub(super) fn pending(out: &Output) -> Result<ExitCode, Fault> {
 
 pub(super) fn approve(id: &str, out: &Output) -> Result<ExitCode, Fault> {
     let terminal = terminal::required()?;
-    let request = host(WalkLimits::default())?.open_request(id)?;
+    let host = host(WalkLimits::default())?;
+    let request = host.open_request(id)?;
     let question = render::question::question(request.question(), Some(now()));
     let prompt = render::question::prompt();
     let reply = terminal.ask(&question, &prompt, DEAD_TIME, &|| request.over());
     match reply.map_err(|_| terminal::no_terminal())? {
         Reply::Over(over) => Err(OpenRequest::fault(over)),
-        reply if terminal::is_yes(&reply) => decide(&request, Answer::Once, out),
+        reply if terminal::is_yes(&reply) => {
+            let over = || request.over();
+            let _vouched = host.vouch(|| {
+                let typed = terminal.passphrase(terminal::PASSPHRASE, &over);
+                typed.map_err(|_| terminal::no_terminal())
+            })?;
+            decide(&request, Answer::Once, out)
+        }
         Reply::Line(_) => {
             request.decide(Answer::No)?;
             let message = "the answer was not yes, so the request is denied";

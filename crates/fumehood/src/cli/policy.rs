@@ -1,14 +1,17 @@
-//! `policy`: reads what the person decided, and changes nothing.
+//! `policy`: reads what the person decided, and changes it for a person at a terminal.
 
 use std::process::ExitCode;
 
-use fumehood_core::Class;
+use fumehood_core::{Class, Code};
 
 use super::args::PolicyCommand;
+use super::editor::Editor;
 use super::output::Output;
+use super::terminal::{self, Terminal};
 use super::{done, host, render};
 use crate::fault::Fault;
-use crate::host::{RunRequest, WalkLimits};
+use crate::host::{Host, PolicyChange, PolicyEdit, RunRequest, WalkLimits};
+use crate::report::PolicySavedReport;
 
 pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, Fault> {
     match command {
@@ -27,7 +30,54 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
             out.answer(&report, |text| render::policy::test(text, &report))?;
             Ok(passed(report.missed == 0))
         }
+        PolicyCommand::Mode { mode } => {
+            let host = host(WalkLimits::default())?;
+            let report = match host.preview_policy_mode(mode)? {
+                PolicyChange::Nothing(report) => report,
+                PolicyChange::Malformed(error) => return Err(malformed(&error.message)),
+                PolicyChange::Ask(preview) => {
+                    let vouched = terminal::confirm(&host, &render::policy::question(&preview))?;
+                    host.save_policy(&preview, vouched)?
+                }
+            };
+            done(out, &report, |text| render::policy::saved(text, &report))
+        }
+        PolicyCommand::Edit => {
+            let host = host(WalkLimits::default())?;
+            let terminal = terminal::required()?;
+            let edit = host.begin_policy_edit()?;
+            let report = edited(&host, &terminal, &edit).map_err(|fault| edit.kept(fault))?;
+            edit.remove();
+            done(out, &report, |text| render::policy::saved(text, &report))
+        }
     }
+}
+
+/// Has the draft edited until it is a policy and the person said yes to it, or gave it up.
+fn edited(host: &Host, terminal: &Terminal, edit: &PolicyEdit) -> Result<PolicySavedReport, Fault> {
+    let editor = Editor::of_the_person()?;
+    loop {
+        editor.open(terminal, edit.path())?;
+        match host.preview_policy_edit(edit)? {
+            PolicyChange::Nothing(report) => return Ok(report),
+            PolicyChange::Malformed(error) => {
+                let question = render::policy::malformed(&error, edit.path());
+                if terminal::says_yes(&question, &|| editor.over()).is_err() {
+                    return Err(malformed(&error.message));
+                }
+            }
+            PolicyChange::Ask(preview) => {
+                let question = render::policy::question(&preview);
+                let vouched = terminal::confirm_unless(host, &question, &|| editor.over())?;
+                return host.save_policy(&preview, vouched);
+            }
+        }
+    }
+}
+
+fn malformed(message: &str) -> Fault {
+    let message = format!("the draft is no policy: {message}");
+    Fault::new(Code::PolicyInvalid, message, "policy.toml is as it was")
 }
 
 fn passed(is_good: bool) -> ExitCode {

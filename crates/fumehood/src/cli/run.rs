@@ -15,7 +15,7 @@ use super::output::{self, DIM, GOOD, Output, RESET, WARNING};
 use super::render;
 use super::terminal::{self, Terminal};
 use crate::fault::Fault;
-use crate::host::{Cancel, Host, Over, Person, RunRequest, RunStep};
+use crate::host::{Cancel, Host, Over, Passphrase, Person, RunRequest, RunStep};
 use crate::report::{Answer, Question, RunReport, Written};
 
 pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, Fault> {
@@ -92,6 +92,11 @@ impl Person for AtTerminal {
         let (text, prompt) = (render::question::question(question, None), render::question::prompt());
         let reply = self.terminal.ask(&text, &prompt, DEAD_TIME, over);
         if reply.is_ok_and(|reply| terminal::is_yes(&reply)) { Answer::Once } else { Answer::No }
+    }
+
+    fn passphrase(&self, over: &dyn Fn() -> Option<Over>) -> Option<Passphrase> {
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.terminal.passphrase(terminal::PASSPHRASE, over).ok().flatten()
     }
 }
 

@@ -10,11 +10,15 @@ use fumehood_core::Code;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush, tcgetsid};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcgetsid,
+    tcsetattr,
+};
 
 use super::fold::{self, Size, folded, hint};
+use super::interrupt::Interrupt;
 use crate::fault::Fault;
-use crate::host::Over;
+use crate::host::{Host, Over, Passphrase, Vouched};
 
 /// The terminal that this session belongs to.
 pub(super) struct Terminal {
@@ -93,6 +97,54 @@ impl Terminal {
         }
     }
 
+    /// Shows `prompt` and reads one line that nobody sees, as long as somebody waits for it. What was typed before counts for
+    /// nothing. Afterwards, whatever happened, the terminal shows again what is typed.
+    pub(super) fn passphrase(
+        &self,
+        prompt: &str,
+        over: &dyn Fn() -> Option<Over>,
+    ) -> Result<Option<Passphrase>, Errno> {
+        let _turn = self.turn()?;
+        let _unseen = Unseen::begin(&self.keys)?;
+        self.write(prompt)?;
+        loop {
+            if let Some(over) = over() {
+                self.gone(over)?;
+                return Ok(None);
+            }
+            let mut waiting = [PollFd::new(&self.keys, PollFlags::IN)];
+            let patience = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+            match poll(&mut waiting, Some(&patience)) {
+                Ok(0) | Err(Errno::INTR) => continue,
+                polled => polled?,
+            };
+            let read = Passphrase::read(|buffer| rustix::io::read(&self.keys, buffer));
+            // The rest of a line that is too long is no answer to anything.
+            tcflush(&self.keys, QueueSelector::IFlush)?;
+            self.write("\n")?;
+            return read;
+        }
+    }
+
+    fn turn(&self) -> Result<Turn<'_>, Errno> {
+        loop {
+            match flock(&self.turn, FlockOperation::LockExclusive) {
+                Ok(()) => return Ok(Turn(&self.turn)),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Lends the terminal to another program of the person's: no question is on it meanwhile, and afterwards it is as it was.
+    pub(super) fn lend<T>(&self, to: impl FnOnce([OwnedFd; 3]) -> io::Result<T>) -> io::Result<T> {
+        let _turn = self.turn()?;
+        let modes = tcgetattr(&self.keys)?;
+        let lent = to([self.keys.try_clone()?, self.keys.try_clone()?, self.keys.try_clone()?]);
+        tcsetattr(&self.keys, OptionalActions::Drain, &modes)?;
+        lent
+    }
+
     fn size(&self) -> Size {
         fold::size_of(&self.keys).unwrap_or(Size::of(0, 0))
     }
@@ -143,6 +195,33 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// While it is there, what is typed is not shown. Ctrl-Z and Ctrl-\\ do nothing: they would leave a terminal that shows nothing.
+struct Unseen<'t> {
+    keys: &'t OwnedFd,
+    before: Termios,
+}
+
+impl<'t> Unseen<'t> {
+    fn begin(keys: &'t OwnedFd) -> Result<Self, Errno> {
+        let before = tcgetattr(keys)?;
+        let mut modes = before.clone();
+        modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+        modes.local_modes.insert(LocalModes::ICANON | LocalModes::ISIG);
+        for key in [SpecialCodeIndex::VSUSP, SpecialCodeIndex::VQUIT] {
+            modes.special_codes[key] = NO_KEY;
+        }
+        tcsetattr(keys, OptionalActions::Flush, &modes)?;
+        Ok(Self { keys, before })
+    }
+}
+
+impl Drop for Unseen<'_> {
+    fn drop(&mut self) {
+        // A terminal that is gone shows nothing anyway.
+        let _ = tcsetattr(self.keys, OptionalActions::Drain, &self.before);
+    }
+}
+
 /// Why an answer would come too late.
 fn sentence(over: Over) -> &'static str {
     match over {
@@ -154,23 +233,10 @@ fn sentence(over: Over) -> &'static str {
     }
 }
 
-/// Shows `question` on the controlling terminal and waits for a yes.
+/// The controlling terminal, for what needs a person at one.
 ///
 /// # Errors
-/// `E_TERMINAL_REQUIRED` without a controlling terminal, `E_NOT_CONFIRMED` for any answer but `y` or `yes`.
-pub(super) fn confirm(question: &str) -> Result<(), Fault> {
-    let terminal = required()?;
-    let reply = terminal.ask("", question, Duration::ZERO, &|| None).map_err(|_| no_terminal())?;
-    if is_yes(&reply) {
-        return Ok(());
-    }
-    Err(Fault::new(Code::NotConfirmed, "the answer was not yes", "nothing was changed"))
-}
-
-/// The controlling terminal, for what nobody decides without one.
-///
-/// # Errors
-/// `E_TERMINAL_REQUIRED`.
+/// `E_TERMINAL_REQUIRED` if there is none.
 pub(super) fn required() -> Result<Terminal, Fault> {
     Terminal::open().ok_or_else(no_terminal)
 }
@@ -183,6 +249,52 @@ pub(super) fn no_terminal() -> Fault {
     )
 }
 
+/// Shows `question` on the controlling terminal and waits for a yes, and then for the passphrase where one is required.
+///
+/// # Errors
+/// `E_TERMINAL_REQUIRED` without a controlling terminal, `E_NOT_CONFIRMED` for any answer but `y` or `yes`; those of
+/// [`Host::vouch`].
+pub(super) fn confirm(host: &Host, question: &str) -> Result<Vouched, Fault> {
+    says_yes(question, &|| None)?;
+    host.vouch(|| {
+        // Only from here on: whoever is asked for a yes ends this process with Ctrl-C.
+        let interrupt = Interrupt::watch()?;
+        typed(&|| interrupt.was_asked().then_some(Over::Cancelled))
+    })
+}
+
+/// As [`confirm`], as long as somebody waits for the answer.
+///
+/// # Errors
+/// As [`confirm`]; `E_NOT_CONFIRMED` also if nobody does any more.
+pub(super) fn confirm_unless(
+    host: &Host,
+    question: &str,
+    over: &dyn Fn() -> Option<Over>,
+) -> Result<Vouched, Fault> {
+    says_yes(question, over)?;
+    host.vouch(|| typed(over))
+}
+
+/// As [`confirm_unless`], for what decides nothing.
+///
+/// # Errors
+/// `E_TERMINAL_REQUIRED`, `E_NOT_CONFIRMED`.
+pub(super) fn says_yes(question: &str, over: &dyn Fn() -> Option<Over>) -> Result<(), Fault> {
+    let reply = required()?.ask("", question, Duration::ZERO, over).map_err(|_| no_terminal())?;
+    if is_yes(&reply) {
+        return Ok(());
+    }
+    Err(Fault::new(Code::NotConfirmed, "the answer was not yes", "nothing was changed"))
+}
+
+fn typed(over: &dyn Fn() -> Option<Over>) -> Result<Option<Passphrase>, Fault> {
+    required()?.passphrase(PASSPHRASE, over).map_err(|_| no_terminal())
+}
+
+/// What is asked for after a yes, where one is required.
+pub(super) const PASSPHRASE: &str = "Passphrase: ";
+
 /// A yes is a whole line: what ends in another way than by Enter, or goes on beyond what is looked at, is none.
 pub(super) fn is_yes(reply: &Reply) -> bool {
     let Reply::Line(line) = reply else { return false };
@@ -191,6 +303,8 @@ pub(super) fn is_yes(reply: &Reply) -> bool {
 
 /// A terminal hands over one line at a time; a longer one is not "yes" anyway.
 const LINE_BYTES_MAX: usize = 64;
+/// `_POSIX_VDISABLE` of Linux.
+const NO_KEY: u8 = 0;
 const LOOK_UP: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

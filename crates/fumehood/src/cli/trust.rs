@@ -13,8 +13,8 @@ pub(super) fn trust(command: TrustCommand, out: &Output) -> Result<ExitCode, Fau
         TrustCommand::Add(args) => {
             let host = host(args.from.search.limits())?;
             let preview = host.preview_scope(&TrustRequest::from(*args))?;
-            terminal::confirm(&render::scopes::question(&preview))?;
-            let report = host.save_scope(&preview)?;
+            let vouched = terminal::confirm(&host, &render::scopes::question(&preview))?;
+            let report = host.save_scope(&preview, vouched)?;
             done(out, &report, |text| render::scopes::saved(text, &report))
         }
         TrustCommand::List => {

@@ -11,6 +11,7 @@ use fumehood_store::{
 use super::Host;
 use super::scopes::revoke_all;
 use super::version::version;
+use super::vouch::Vouched;
 use crate::fault::Fault;
 use crate::report::{InterpretersReport, ListedInterpreter, PinReport, RepinReport, SCHEMA_VERSION};
 
@@ -91,7 +92,7 @@ impl Host {
     ///
     /// # Errors
     /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`, `E_TRUST_SCOPES_*`; nothing was pinned then.
-    pub fn repin(&self, preview: &RepinPreview) -> Result<RepinReport, Fault> {
+    pub fn repin(&self, preview: &RepinPreview, _: Vouched) -> Result<RepinReport, Fault> {
         let home = self.home()?;
         // First: what is trusted under the old file must not run under the new one, whatever fails.
         revoke_all(&home)?;

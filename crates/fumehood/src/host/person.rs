@@ -8,9 +8,12 @@ use fumehood_core::consent::{Decision, State, Surface};
 use fumehood_core::{Code, ProposalId};
 use fumehood_gate::ports::Outage;
 use fumehood_gate::{Approver, Cancel, Decider, Request};
+use fumehood_store::Passphrase;
 
+use super::Host;
 use super::policy::SurfaceRule;
 use super::question::Wordings;
+use crate::fault::Fault;
 use crate::report::{Answer, Question};
 
 /// Asks the person, at one place.
@@ -20,6 +23,13 @@ pub trait Person: Send + Sync {
     /// Called in a thread of its own. `over` says that nobody waits for the answer any more, and why; whoever asks looks
     /// at it while waiting, takes the question back, and says no.
     fn ask(&self, question: &Question, over: &dyn Fn() -> Option<Over>) -> Answer;
+
+    /// Reads the passphrase at the controlling terminal, after a yes where one is required; `over` as before. `None` is a no,
+    /// and so it is for whoever cannot read one.
+    fn passphrase(&self, over: &dyn Fn() -> Option<Over>) -> Option<Passphrase> {
+        let _ = over;
+        None
+    }
 }
 
 /// Why nobody waits for an answer any more.
@@ -51,12 +61,19 @@ impl Over {
     }
 }
 
+/// Has the passphrase read where one is required, by whom it is given, and compares it.
+pub(super) type Vouch = Arc<dyn Fn(&dyn Fn() -> Option<Passphrase>) -> Result<(), Fault> + Send + Sync>;
+
 /// The gate's approver: hands each request to a thread that asks the person and answers for them.
 pub(super) struct Asking {
     pub(super) person: Arc<dyn Person>,
     pub(super) rule: SurfaceRule,
     pub(super) wordings: Arc<Wordings>,
     pub(super) cancel: Cancel,
+    /// Whether whoever says yes knows the passphrase.
+    pub(super) vouch: Vouch,
+    /// Why a yes did not count, if that is why.
+    pub(super) refused: Arc<OnceLock<Fault>>,
     pub(super) decider: OnceLock<Decider>,
 }
 
@@ -75,11 +92,31 @@ impl Approver for Asking {
             self.wordings.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
         let (person, surface) = (Arc::clone(&self.person), self.rule.surface);
         let answer = Answering { decider, id: request.id, surface, cancel: self.cancel.clone() };
+        let (vouch, refused) = (Arc::clone(&self.vouch), Arc::clone(&self.refused));
         let started = thread::Builder::new().name("fumehood-question".to_owned()).spawn(move || {
             let said = person.ask(&question, &|| answer.over());
-            answer.give(said);
+            let vouched = match said {
+                Answer::Once => vouch(&|| person.passphrase(&|| answer.over())),
+                Answer::No => Ok(()),
+            };
+            answer.give(vouched.map_or_else(
+                |fault| {
+                    // There is one answer, so nobody has set it.
+                    let _ = refused.set(fault);
+                    Answer::No
+                },
+                |()| said,
+            ));
         });
         started.map(|_| ()).map_err(|_| outage("there is no thread to ask the person in"))
+    }
+}
+
+impl Host {
+    /// What decides, after a yes to a run, whether it counts.
+    pub(super) fn vouching(&self) -> Vouch {
+        let host = self.clone();
+        Arc::new(move |read| host.vouch(|| Ok(read())).map(drop))
     }
 }
 

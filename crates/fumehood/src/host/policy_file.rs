@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fumehood_core::policy::{Explanation, Finding, PolicyTier, RuleVerdict, Why};
 use fumehood_core::{Call, Code, Coded as _, Scopes, Shown};
 use fumehood_gate::Planner as _;
-use fumehood_store::{PolicyFile, PolicyState, RESERVED_LABELS};
+use fumehood_store::{Home, PolicyError, PolicyFile, PolicyState, RESERVED_LABELS, Settings};
 
 use super::policy::{measured, reason, scopes, tier};
 use super::run::{GIVEN, Ready, agent};
@@ -26,21 +26,24 @@ impl Host {
     pub fn check_policy(&self) -> Result<PolicyCheckReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
-        let file = PolicyFile::read(&home);
+        Ok(self.checked_policy(&home, &settings, &PolicyFile::read(&home)))
+    }
+
+    /// What a policy says, and what may not have been meant.
+    pub(super) fn checked_policy(
+        &self,
+        home: &Home,
+        settings: &Settings,
+        file: &PolicyFile,
+    ) -> PolicyCheckReport {
         let configured = settings.sources.iter().map(|source| source.name.as_str());
         let own = self.sources.iter().map(|source| source.label.as_str());
         let known: BTreeSet<&str> = configured.chain(own).chain(RESERVED_LABELS).chain([GIVEN]).collect();
-        let error = file.error().map(|error| PolicyErrorOut {
-            code: error.code.as_str(),
-            line: error.place.map(|(line, _)| line),
-            column: error.place.map(|(_, column)| column),
-            message: error.message.clone(),
-        });
         let finding = |finding: &Finding<'_>| PolicyFinding {
             code: finding.code().as_str(),
             message: finding.to_string(),
         };
-        Ok(PolicyCheckReport {
+        PolicyCheckReport {
             schema_version: SCHEMA_VERSION,
             path: home.config.join(PolicyFile::NAME),
             state: match file.state {
@@ -52,10 +55,10 @@ impl Host {
             rules: file.policy.rules().len(),
             cases: file.cases.len(),
             sha256: file.policy.sha256().to_string(),
-            error,
+            error: file.error().map(error_out),
             findings: file.policy.lint(&known).iter().map(finding).collect(),
             unavailable: self.unavailable(),
-        })
+        }
     }
 
     /// Plans a call as [`Host::run`] would, and says what would be decided about it and why. Nothing runs, and nobody is
@@ -127,22 +130,36 @@ impl Host {
             let advice = "mend policy.toml; until then nothing runs";
             return Err(Fault::new(Code::PolicyInvalid, error.to_string(), advice));
         }
-        let case = |case: &fumehood_store::PolicyCase| {
-            let result = case.run(&file.policy);
-            let rules = if result.is_met { Vec::new() } else { case.explain(&file.policy).rules };
-            CaseOut {
-                name: case.name().to_owned(),
-                met: result.is_met,
-                expected: case.expected().as_str(),
-                expected_rule: case.rule().map(str::to_owned),
-                outcome: result.decided.outcome.as_str(),
-                why: result.decided.why.to_string(),
-                rules: rules.iter().map(explained).collect(),
-            }
-        };
-        let cases: Vec<_> = file.cases.iter().map(case).collect();
-        let met = cases.iter().filter(|case| case.met).count();
-        Ok(PolicyTestReport { schema_version: SCHEMA_VERSION, met, missed: cases.len() - met, cases })
+        Ok(played(&file))
+    }
+}
+
+/// What comes of the cases of a file.
+pub(super) fn played(file: &PolicyFile) -> PolicyTestReport {
+    let case = |case: &fumehood_store::PolicyCase| {
+        let result = case.run(&file.policy);
+        let rules = if result.is_met { Vec::new() } else { case.explain(&file.policy).rules };
+        CaseOut {
+            name: case.name().to_owned(),
+            met: result.is_met,
+            expected: case.expected().as_str(),
+            expected_rule: case.rule().map(str::to_owned),
+            outcome: result.decided.outcome.as_str(),
+            why: result.decided.why.to_string(),
+            rules: rules.iter().map(explained).collect(),
+        }
+    };
+    let cases: Vec<_> = file.cases.iter().map(case).collect();
+    let met = cases.iter().filter(|case| case.met).count();
+    PolicyTestReport { schema_version: SCHEMA_VERSION, met, missed: cases.len() - met, cases }
+}
+
+pub(super) fn error_out(error: &PolicyError) -> PolicyErrorOut {
+    PolicyErrorOut {
+        code: error.code.as_str(),
+        line: error.place.map(|(line, _)| line),
+        column: error.place.map(|(_, column)| column),
+        message: error.message.clone(),
     }
 }
 

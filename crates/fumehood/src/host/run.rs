@@ -314,8 +314,16 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
     ToolSpec::new(definition).map_err(|error| Fault::of(&error, "`fumehood check` says more"))
 }
 
+/// A denial with its reason, where it is one that the gate does not know.
+pub(super) fn denied(fault: Fault, is_open: bool, refused: Option<&Fault>) -> Fault {
+    match (fault.code, refused) {
+        (Code::ScriptDenied, Some(refused)) => refused.clone(),
+        (Code::ScriptDenied, None) if !is_open => Fault { advice: SHUT.to_owned(), ..fault },
+        _ => fault,
+    }
+}
+
 /// The label of a skill that the person named by its path.
 pub(super) const GIVEN: &str = "path";
-pub(super) const SHUT: &str =
-    "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
+const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";

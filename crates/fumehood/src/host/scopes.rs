@@ -14,6 +14,7 @@ use fumehood_store::{
 
 use super::Host;
 use super::past::{Past, SkillId, digests, remember};
+use super::vouch::Vouched;
 use crate::fault::Fault;
 use crate::report::{SCHEMA_VERSION, ScopeListReport, ScopeOut, ScopeReport};
 
@@ -28,7 +29,7 @@ impl Host {
     ///
     /// # Authority
     /// For whoever asked the person, at a terminal: this is what waives the question from now on (CHK-038, CHK-044).
-    pub fn save_scope(&self, preview: &ScopePreview) -> Result<ScopeReport, Fault> {
+    pub fn save_scope(&self, preview: &ScopePreview, _: Vouched) -> Result<ScopeReport, Fault> {
         let now = self.preview_scope(&preview.request)?;
         if (&now.draft, now.mode, &now.drafts) != (&preview.draft, preview.mode, &preview.drafts) {
             let message = "what would be trusted is not what was shown any more";

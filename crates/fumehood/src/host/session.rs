@@ -14,8 +14,8 @@ use super::run::{Call, Gated, Patience, Tell, refuse_safe_mode};
 use super::{ArtifactSearch, Asker, ByteRange, CallRequest, Host, LineRange, Refusal, RunRequest, RunStep};
 use crate::fault::Fault;
 use crate::report::{
-    ArtifactGrepReport, ArtifactLinesReport, ArtifactSizeReport, ArtifactSliceReport, CallReport, CatReport,
-    LoadReport, RunReport, SurveyReport,
+    Answer, ArtifactGrepReport, ArtifactLinesReport, ArtifactSizeReport, ArtifactSliceReport, CallReport,
+    CatReport, LoadReport, RunReport, SurveyReport,
 };
 
 /// Whose run it is, and what every call of it has.
@@ -169,9 +169,31 @@ impl Session {
         Some(captured.snapshot.revision().to_string())
     }
 
-    /// Whether a yes counts that a person gives in the client of the agent: the policy says so, read now.
+    /// Whether a yes counts that a person gives in the client of the agent: the policy says so, and no passphrase is required, which
+    /// no client asks for. Both are read now.
     pub fn takes_elicitation(&self) -> bool {
-        self.requests.takes_from(Surface::Elicitation).is_ok()
+        self.elicited_counts().is_ok()
+    }
+
+    /// The answer that a client says its person gave.
+    ///
+    /// # Errors
+    /// As [`Desk::decide`]; `E_PASSPHRASE_REQUIRED` for a yes where one is required. The request stays open.
+    pub fn answer_elicited(&self, id: ProposalId, answer: Answer) -> Result<(), Fault> {
+        if answer == Answer::Once {
+            self.elicited_counts()?;
+        }
+        self.requests.decide(id, answer, Surface::Elicitation)
+    }
+
+    fn elicited_counts(&self) -> Result<(), Fault> {
+        let (_, settings) = self.settings()?;
+        if settings.passphrase.is_some() {
+            let message = "a passphrase is required for a yes, and no client asks for it";
+            let advice = "answer at the terminal of this machine";
+            return Err(Fault::new(Code::PassphraseRequired, message, advice));
+        }
+        self.requests.takes_from(Surface::Elicitation)
     }
 
     /// The artifacts of its agent.

@@ -6,6 +6,7 @@ use fumehood_core::{Code, Shown};
 use fumehood_store::{Catalog, Source, SourceKind, TrustError, TrustedProjects, project_of};
 
 use super::Host;
+use super::vouch::Vouched;
 use crate::fault::Fault;
 use crate::report::{ListedSkill, SCHEMA_VERSION, TrustReport};
 
@@ -41,7 +42,7 @@ impl Host {
     ///
     /// # Errors
     /// `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`, `E_SOURCE_MISSING`.
-    pub fn trust_project(&self, preview: &ProjectPreview) -> Result<TrustReport, Fault> {
+    pub fn trust_project(&self, preview: &ProjectPreview, _: Vouched) -> Result<TrustReport, Fault> {
         let changed = TrustedProjects::set(&self.home()?, &preview.project, true)
             .map_err(|error| not_recorded(&error))?;
         Ok(answer(&preview.project, true, changed))

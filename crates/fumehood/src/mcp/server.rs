@@ -214,7 +214,7 @@ impl Server {
             let revision = self.read(move |session| Ok(session.revision(&skill))).await;
             let decided = revision.and_then(|revision| {
                 let id = self.seal.open(state, &subject, &revision.unwrap_or_default())?;
-                self.session.desk().decide(id, answer, ELICITATION)
+                self.session.answer_elicited(id, answer)
             });
             // An answer that does not count is no question either: nothing is asked in its place.
             if let Err(fault) = decided {
@@ -251,7 +251,7 @@ impl Server {
     ) -> CallToolResult {
         let asking = approval::ask_while_open(&self.session, id, message, context);
         if let Some(answer) = steps.keep_telling(context, asking).await
-            && let Err(fault) = self.session.desk().decide(id, answer, ELICITATION)
+            && let Err(fault) = self.session.answer_elicited(id, answer)
             && fault.code != Code::ConsentDecided
         {
             return approval::not_answered(&fault);
@@ -422,7 +422,5 @@ impl Steps {
     }
 }
 
-/// Where a client's answer comes from.
-const ELICITATION: fumehood_core::consent::Surface = fumehood_core::consent::Surface::Elicitation;
 const AGAIN: Duration = Duration::from_secs(10);
 const INSTRUCTIONS: &str = "Skills are folders of instructions for kinds of tasks. List them, load the one that fits the task before you work on it, and run its scripts only with the tools here.\nA script may need a person's approval: an answer that says approval_required is no failure; make the same call again once it is approved.";

@@ -32,6 +32,27 @@ pub struct PolicyCheckReport {
     pub unavailable: Vec<Reason>,
 }
 
+/// The answer of `policy mode` and `policy edit`.
+#[derive(Clone, Debug, Serialize)]
+pub struct PolicySavedReport {
+    /// 1.
+    pub schema_version: u32,
+    /// Where the file is, or would be.
+    pub path: PathBuf,
+    /// Whether it was changed; `false` if there was nothing to change.
+    pub changed: bool,
+    /// The mode that is in force.
+    pub mode: &'static str,
+    /// Rules that are in force.
+    pub rules: usize,
+    /// Cases for `policy test`.
+    pub cases: usize,
+    /// The digest of the file before: 64 hex digits; null if there was none.
+    pub file_sha256_before: Option<String>,
+    /// The digest of the file: 64 hex digits; null if there is none.
+    pub file_sha256: Option<String>,
+}
+
 /// What is wrong with `policy.toml`.
 #[derive(Clone, Debug, Serialize)]
 pub struct PolicyErrorOut {

@@ -3,12 +3,14 @@
 mod authority;
 mod calls;
 mod codes;
+mod desk;
 mod examples;
 mod failures;
 mod flags;
 mod mistakes;
 mod own_files;
 mod parallel;
+mod passphrase;
 mod policy;
 mod prompt;
 mod races;
@@ -21,6 +23,8 @@ use std::path::Path;
 
 use fumehood_testkit::{Answer, Call, Skill, World, skill};
 use serde_json::{Value, json};
+
+pub(crate) use passphrase::HASH;
 
 use crate::{program, text};
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 33] = [
+const SHAPES: [&str; 35] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -34,8 +34,10 @@ const SHAPES: [&str; 33] = [
     "interpreters-repin",
     "pending",
     "decision",
+    "passphrase",
     "policy-check",
     "policy-explain",
+    "policy-saved",
     "policy-test",
     "trust-list",
     "trust-scope",

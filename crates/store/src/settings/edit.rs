@@ -1,10 +1,11 @@
-//! Changing one overlay in `fumehood.toml`, and nothing else in it.
+//! Changing one overlay or the passphrase in `fumehood.toml`, and nothing else in it.
 //!
 //! The file is the person's: comments, order and spelling stay as they are, byte for byte. A parser says where the tables of
-//! the overlay begin and end; what comes out is read back before it is written, and must be the settings that were there with
-//! this one overlay put in.
+//! what is changed begin and end; what comes out is read back before it is written, and must be the settings that were there with
+//! this one thing changed.
 
 mod error;
+mod passphrase;
 
 use std::ops::Range;
 
@@ -34,52 +35,69 @@ impl Settings {
         overlay: &Overlay,
         shown: Option<&Overlay>,
     ) -> Result<bool, EditError> {
-        home.make_state().map_err(EditError::Home)?;
-        let state =
-            OwnDir::open(&home.state).map_err(|_| EditError::Unusable("lies beside no state of ours"))?;
-        let _lock = state.lock(LOCK).map_err(|_| EditError::Unusable("cannot be locked"))?;
-        let path = home.config.join(FILE.name);
-        // What replaces a link leaves the file behind it as it was, and that is the one that its owner looks after.
-        if path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_symlink()) {
-            return Err(EditError::Uneditable("is a link"));
-        }
-        let text =
-            FILE.read(home).map_err(|refused| EditError::Settings(refused.into()))?.unwrap_or_default();
-        let places = Places { config: &home.config, home: surroundings.absolute_home() };
-        let read = |text: &str| tables::read(text, places);
-        let before = read(&text).map_err(|_| EditError::Changed)?;
-        let position = before.overlays.iter().position(|old| is_for_same(old, overlay));
-        let old = position.map(|at| &before.overlays[at]);
-        if old == Some(overlay) {
-            return Ok(false);
-        }
-        if old != shown {
-            return Err(EditError::Changed);
-        }
-        let piece = overlays_to_toml(std::slice::from_ref(overlay));
-        let piece = piece.map_err(|_| EditError::Uneditable("cannot hold a number of the overlay"))?;
-        let after = match position {
-            Some(at) => replaced(&text, at, &piece).ok_or(EditError::Uneditable(TANGLED))?,
-            None => appended(&text, &piece),
-        };
-        if after.len() as u64 > FILE.bytes_max {
-            return Err(EditError::Uneditable("would be larger than 256 KiB"));
-        }
-        let mut wanted = before.clone();
-        match position {
-            Some(at) => wanted.overlays[at] = overlay.clone(),
-            None => wanted.overlays.push(overlay.clone()),
-        }
-        if read(&after).as_ref() != Ok(&wanted) {
-            return Err(EditError::Uneditable(TANGLED));
-        }
-        home.make_config().map_err(EditError::Home)?;
-        let folder = OwnDir::open_visible(&home.config);
-        let folder = folder.map_err(|_| EditError::Unusable("lies in a folder that is not the caller's"))?;
-        let written = folder.replace_file(FILE.name, after.as_bytes());
-        written.map_err(|_| EditError::Unusable("cannot be replaced"))?;
-        Ok(true)
+        edit(home, surroundings, |text, before| {
+            let position = before.overlays.iter().position(|old| is_for_same(old, overlay));
+            let old = position.map(|at| &before.overlays[at]);
+            if old == Some(overlay) {
+                return Ok(None);
+            }
+            if old != shown {
+                return Err(EditError::Changed);
+            }
+            let piece = overlays_to_toml(std::slice::from_ref(overlay));
+            let piece = piece.map_err(|_| EditError::Uneditable("cannot hold a number of the overlay"))?;
+            let mut wanted = before.clone();
+            let after = if let Some(at) = position {
+                wanted.overlays[at] = overlay.clone();
+                replaced(text, at, &piece).ok_or(EditError::Uneditable(TANGLED))?
+            } else {
+                wanted.overlays.push(overlay.clone());
+                appended(text, &piece)
+            };
+            Ok(Some(Edited { after, wanted, tangled: TANGLED }))
+        })
     }
+}
+
+/// What is to become of the file, and what it must then say.
+struct Edited {
+    after: String,
+    wanted: Settings,
+    /// What the file is, if it says something else then.
+    tangled: &'static str,
+}
+
+/// The one way to change the file: under the lock, to a text that was read back, whole. Returns whether anything changed.
+fn edit(
+    home: &Home,
+    surroundings: &Surroundings,
+    change: impl FnOnce(&str, &Settings) -> Result<Option<Edited>, EditError>,
+) -> Result<bool, EditError> {
+    home.make_state().map_err(EditError::Home)?;
+    let state = OwnDir::open(&home.state).map_err(|_| EditError::Unusable("lies beside no state of ours"))?;
+    let _lock = state.lock(LOCK).map_err(|_| EditError::Unusable("cannot be locked"))?;
+    let path = home.config.join(FILE.name);
+    // What replaces a link leaves the file behind it as it was, and that is the one that its owner looks after.
+    if path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_symlink()) {
+        return Err(EditError::Uneditable("is a link"));
+    }
+    let text = FILE.read(home).map_err(|refused| EditError::Settings(refused.into()))?.unwrap_or_default();
+    let places = Places { config: &home.config, home: surroundings.absolute_home() };
+    let read = |text: &str| tables::read(text, places);
+    let before = read(&text).map_err(|_| EditError::Changed)?;
+    let Some(Edited { after, wanted, tangled }) = change(&text, &before)? else { return Ok(false) };
+    if after.len() as u64 > FILE.bytes_max {
+        return Err(EditError::Uneditable("would be larger than 256 KiB"));
+    }
+    if read(&after).as_ref() != Ok(&wanted) {
+        return Err(EditError::Uneditable(tangled));
+    }
+    home.make_config().map_err(EditError::Home)?;
+    let folder = OwnDir::open_visible(&home.config);
+    let folder = folder.map_err(|_| EditError::Unusable("lies in a folder that is not the caller's"))?;
+    let written = folder.replace_file(FILE.name, after.as_bytes());
+    written.map_err(|_| EditError::Unusable("cannot be replaced"))?;
+    Ok(true)
 }
 
 fn is_for_same(one: &Overlay, other: &Overlay) -> bool {

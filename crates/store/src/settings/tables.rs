@@ -16,6 +16,7 @@ use super::{
 };
 use crate::artifact::Artifacts;
 use crate::config_file::place;
+use crate::passphrase::PassphraseHash;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +30,8 @@ struct File {
     environment: BTreeMap<String, String>,
     #[serde(default)]
     approve: ApproveTable,
+    #[serde(default)]
+    approver: ApproverTable,
     #[serde(default)]
     scripts: ScriptsTable,
     #[serde(default)]
@@ -85,6 +88,12 @@ struct ApproveTable {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ApproverTable {
+    passphrase: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ScriptsTable {
     fail_on_nonzero_exit: Option<bool>,
 }
@@ -123,6 +132,7 @@ pub(super) fn read(text: &str, places: Places<'_>) -> Result<Settings, String> {
         interpreters: interpreters(file.interpreters)?,
         environment: Environment::over_defaults(file.environment)?,
         approve_by_revision_flag: file.approve.revision_flag,
+        passphrase: passphrase(file.approver.passphrase.as_deref())?,
         fail_on_nonzero_exit: file.scripts.fail_on_nonzero_exit.unwrap_or(defaults.fail_on_nonzero_exit),
         execute_checked: file.execute.checked.unwrap_or(defaults.execute_checked),
         safety: safety(file.execute.safety.as_deref())?,
@@ -130,6 +140,12 @@ pub(super) fn read(text: &str, places: Places<'_>) -> Result<Settings, String> {
         unlocked: unlocked(file.workspace.unlocked)?,
         overlays: overlays(file.overlay)?,
     })
+}
+
+/// The text is not repeated in the message: it is what a guess can be compared with.
+fn passphrase(text: Option<&str>) -> Result<Option<PassphraseHash>, String> {
+    let read = text.map(PassphraseHash::parse).transpose();
+    read.map_err(|reason| format!("approver.passphrase {reason}; `fumehood passphrase set` makes one"))
 }
 
 fn safety(name: Option<&str>) -> Result<Safety, String> {

@@ -42,6 +42,7 @@ fn the_example_is_read_and_says_something_about_everything() {
         interpreters,
         environment,
         approve_by_revision_flag,
+        passphrase,
         fail_on_nonzero_exit,
         execute_checked,
         safety,
@@ -53,6 +54,7 @@ fn the_example_is_read_and_says_something_about_everything() {
     assert_eq!((sources.len(), interpreters.len(), unlocked.len(), overlays.len()), (1, 2, 1, 1));
     assert_ne!(environment, default.environment);
     assert_ne!(approve_by_revision_flag, default.approve_by_revision_flag);
+    assert_ne!(passphrase, default.passphrase);
     assert_ne!(fail_on_nonzero_exit, default.fail_on_nonzero_exit);
     assert_ne!((execute_checked, safety), (default.execute_checked, default.safety));
     assert_ne!(execute_checked, default.execute_checked);

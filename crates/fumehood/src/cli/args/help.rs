@@ -30,7 +30,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Read skills", &["check", "list", "show", "cat", "diff"]),
     ("Run", &["run", "call", "adopt", "serve, setup"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
-    ("Decide", &["pending", "approve, deny", "policy", "trust"]),
+    ("Decide", &["pending", "approve, deny", "policy", "trust", "passphrase"]),
     ("Set up", &["trust-project", "interpreters", "doctor"]),
 ];
 

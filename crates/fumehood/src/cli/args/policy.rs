@@ -1,5 +1,8 @@
 //! What can be typed after `policy`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use fumehood_core::policy::Mode;
+
 use super::RunArgs;
 
 #[derive(Debug, clap::Subcommand)]
@@ -16,4 +19,22 @@ pub(in crate::cli) enum PolicyCommand {
     ///
     /// Exits with 2 if one does not come out as it expects.
     Test,
+    /// Change the mode in policy.toml, and nothing else in it. Asks at the terminal.
+    Mode {
+        /// "ask", "blocked" (nothing runs), "trusted" (trust scopes count) or "workflow" (nothing runs yet).
+        #[arg(value_parser = modes())]
+        mode: Mode,
+    },
+    /// Edit policy.toml in your editor. Shows what differs and asks before it counts.
+    ///
+    /// A copy is opened with $VISUAL, $EDITOR or vi; the first word is the program, and no shell looks at it. What comes back
+    /// must be a policy; its cases are played. The file stays as it was until you say yes.
+    Edit,
+}
+
+fn modes() -> impl clap::builder::TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.map(Mode::as_str)).map(|word| {
+        let mode = Mode::ALL.into_iter().find(|mode| mode.as_str() == word);
+        mode.unwrap_or_default()
+    })
 }

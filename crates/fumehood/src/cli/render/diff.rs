@@ -30,7 +30,7 @@ fn side(text: &mut String, word: &str, side: &DiffSide) {
     let place = if side.path.is_empty() {
         "as it was approved last".to_owned()
     } else {
-        shown_path(Path::new(&side.path)).to_string()
+        shown_path(Path::new(&side.path))
     };
     let _ = writeln!(text, "{word}  {BOLD}{name}{RESET}  {place}  {}", side.revision);
 }

@@ -1,12 +1,17 @@
 //! What `policy` says, as text.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use fumehood_core::Shown;
 
-use super::{plural, shown_path, unavailable};
+use super::{diff, plural, shown_path, unavailable};
 use crate::cli::output::{BOLD, DIM, ERROR, GOOD, RESET, WARNING};
-use crate::report::{PolicyCheckReport, PolicyExplainReport, PolicyTestReport, RuleExplained};
+use crate::host::PolicyPreview;
+use crate::report::{
+    PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicySavedReport, PolicyTestReport,
+    RuleExplained,
+};
 
 pub(in crate::cli) fn check(text: &mut String, report: &PolicyCheckReport) {
     let path = shown_path(&report.path);
@@ -24,12 +29,20 @@ pub(in crate::cli) fn check(text: &mut String, report: &PolicyCheckReport) {
         _ => writeln!(text, "{ERROR}nothing runs{RESET}: {path} cannot be read as written"),
     };
     if let Some(error) = &report.error {
-        let place = match (error.line, error.column) {
-            (Some(line), Some(column)) => format!("line {line}, column {column}: "),
-            _ => String::new(),
-        };
-        let _ = writeln!(text, "  {place}{}  {DIM}{}{RESET}", shown(&error.message), error.code);
+        self::error(text, error);
     }
+    findings(text, report);
+}
+
+fn error(text: &mut String, error: &PolicyErrorOut) {
+    let place = match (error.line, error.column) {
+        (Some(line), Some(column)) => format!("line {line}, column {column}: "),
+        _ => String::new(),
+    };
+    let _ = writeln!(text, "  {place}{}  {DIM}{}{RESET}", shown(&error.message), error.code);
+}
+
+fn findings(text: &mut String, report: &PolicyCheckReport) {
     for finding in &report.findings {
         let _ = writeln!(
             text,
@@ -39,6 +52,47 @@ pub(in crate::cli) fn check(text: &mut String, report: &PolicyCheckReport) {
         );
     }
     unavailable(text, &report.unavailable);
+}
+
+/// What the person is asked before `policy.toml` is replaced.
+pub(in crate::cli) fn question(preview: &PolicyPreview) -> String {
+    let PolicyPreview { mode_before, check, test, lines, trusted_scopes, .. } = preview;
+    let mut text = format!("\n{BOLD}What differs in {}{RESET}\n\n", shown_path(&check.path));
+    match lines {
+        Some(lines) => diff::lines(&mut text, lines),
+        None => {
+            let _ = writeln!(text, "  {WARNING}more than can be compared here{RESET}: look at the file");
+        }
+    }
+    let mode = match check.mode {
+        mode if mode == *mode_before => format!("mode {mode} as before"),
+        mode => format!("mode {WARNING}{mode}{RESET}, before it was {mode_before}"),
+    };
+    let _ = writeln!(text, "\n{mode}; {} in force", plural(check.rules, "rule"));
+    findings(&mut text, check);
+    if !test.cases.is_empty() {
+        self::test(&mut text, test);
+    }
+    if check.mode == "trusted" && check.mode != *mode_before && *trusted_scopes > 0 {
+        let scopes = plural(*trusted_scopes, "trust scope");
+        let _ = writeln!(text, "{WARNING}Without a question from now on{RESET}: what {scopes} cover");
+    }
+    let _ = write!(text, "{BOLD}Let this be policy.toml? [y/N]{RESET} ");
+    text
+}
+
+/// What the person is asked about a draft that is no policy.
+pub(in crate::cli) fn malformed(error: &PolicyErrorOut, draft: &Path) -> String {
+    let mut text = format!("\n{ERROR}This is no policy{RESET}: {}\n", shown_path(draft));
+    self::error(&mut text, error);
+    let _ = write!(text, "policy.toml is as it was.\n{BOLD}Edit it again? [y/N]{RESET} ");
+    text
+}
+
+pub(in crate::cli) fn saved(text: &mut String, report: &PolicySavedReport) {
+    let path = shown_path(&report.path);
+    let word = if report.changed { "Saved" } else { "Nothing to change" };
+    let _ = writeln!(text, "{word}: {path}\nmode {}, {}", report.mode, plural(report.rules, "rule"));
 }
 
 pub(in crate::cli) fn explain(text: &mut String, report: &PolicyExplainReport) {

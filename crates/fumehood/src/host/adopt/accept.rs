@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::host::Host;
 use crate::host::diff::line_changes;
 use crate::host::past::{SkillId, remember};
+use crate::host::vouch::Vouched;
 use crate::report::{AcceptReport, LineChange, SCHEMA_VERSION};
 
 /// A draft as a person sees it before it is taken over.
@@ -81,12 +82,23 @@ impl Host {
     }
 
     /// Writes the draft into `fumehood.toml`: at its end, or in place of the overlay that was shown beside it. The caller has
-    /// asked the person. Every other byte of the file stays as it is.
+    /// asked the person; only what is accepted already needs no one to vouch. Every other byte of the file stays as it is.
     ///
     /// # Errors
     /// `E_CONFIG_CHANGED`, `E_CONFIG_UNEDITABLE`, `E_CONFIG_INVALID`, `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE`. Nothing was
     /// written then.
-    pub fn accept_draft(&self, preview: &DraftPreview) -> Result<AcceptReport, Fault> {
+    pub fn accept_draft(
+        &self,
+        preview: &DraftPreview,
+        vouched: Option<Vouched>,
+    ) -> Result<AcceptReport, Fault> {
+        if vouched.map(drop).is_none() && !preview.is_accepted() {
+            return Err(Fault::new(
+                Code::NotConfirmed,
+                "nobody said yes to the draft",
+                "nothing was changed",
+            ));
+        }
         let (draft, old) = (&preview.draft, preview.old.as_ref());
         let changed = Settings::put_overlay(&self.home()?, &self.surroundings, draft, old);
         let changed =

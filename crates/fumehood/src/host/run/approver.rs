@@ -27,6 +27,14 @@ pub(super) fn of(
             "answer at the terminal; or, if scripts of yours must run unattended, set revision_flag = true under [approve] in fumehood.toml",
         ));
     }
+    if settings.passphrase.is_some() {
+        let message = "--approve does not count where a passphrase is required";
+        return Err(Fault::new(
+            Code::PassphraseRequired,
+            message,
+            "answer at the terminal; or require none, with `fumehood passphrase remove`",
+        ));
+    }
     let revision = skill.snapshot.revision();
     if approved.strip_prefix("sha256:").unwrap_or(approved) != revision.sha256().to_string() {
         let message = "the revision that --approve names is not the skill's";

@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fumehood_core::Code;
 use fumehood_gate::Cancel;
 use fumehood_store::{Home, Settings};
 
 use super::gated::Gated;
-use super::{Captured, SHUT, agent, approver};
+use super::{Captured, agent, approver, denied};
 use crate::fault::Fault;
 use crate::host::person::Asking;
 use crate::host::policy::SurfaceRule;
@@ -19,6 +18,8 @@ pub(super) struct Attended {
     person: Option<Arc<dyn Person>>,
     rule: SurfaceRule,
     is_open: bool,
+    /// Why a yes did not count, if that is why.
+    refused: Arc<OnceLock<Fault>>,
 }
 
 impl Attended {
@@ -32,7 +33,7 @@ impl Attended {
         let is_flag_configured = settings.approve_by_revision_flag;
         let rule = SurfaceRule { home: home.clone(), surface, is_flag_configured };
         let is_open = rule.is_open();
-        Ok(Self { person, rule, is_open })
+        Ok(Self { person, rule, is_open, refused: Arc::default() })
     }
 
     /// The gate of the run. Who may not say yes there is not asked.
@@ -50,6 +51,8 @@ impl Attended {
                 rule: self.rule.clone(),
                 wordings: Arc::clone(&wordings),
                 cancel: cancel.clone(),
+                vouch: host.vouching(),
+                refused: Arc::clone(&self.refused),
                 decider: OnceLock::new(),
             })
         });
@@ -63,9 +66,8 @@ impl Attended {
         Ok(gated)
     }
 
-    /// The fault, with what to do about a surface from which no yes counts.
+    /// The fault, with what it comes from where that is not the gate's own.
     pub(super) fn fault(&self, fault: Fault) -> Fault {
-        let is_shut = fault.code == Code::ScriptDenied && !self.is_open;
-        if is_shut { Fault { advice: SHUT.to_owned(), ..fault } } else { fault }
+        denied(fault, self.is_open, self.refused.get())
     }
 }

@@ -251,3 +251,22 @@ fn a_parked_call_is_approved_at_the_terminal() {
     }
     assert_clean(&world);
 }
+
+// Where a passphrase is required, no client can give a yes, since none asks for it: the request waits for the terminal.
+#[test]
+fn a_passphrase_is_for_the_terminal() {
+    let world = marked();
+    for era in Era::ALL {
+        let _ = std::fs::remove_file(world.path("home/.config/fumehood/fumehood.toml"));
+        let mut before = modern(&world);
+        let (state, _) = asked(&mut before, &go("a"));
+        let settings = format!("[approver]\npassphrase = \"{}\"\n", crate::run::HASH);
+        world.write("home/.config/fumehood/fumehood.toml", settings);
+        let mut client = Client::start(&world, era, Asked::Says(says("accept", "once")), &WORK);
+        assert_refused(&client.tool("run_skill_script", &go("a")), "E_CONSENT_PENDING");
+        assert!(client.heard.iter().all(|message| message["method"] != "elicitation/create"));
+        let late = again(&mut before, &go("a"), &state, &says("accept", "once"));
+        assert_refused(&late, "E_PASSPHRASE_REQUIRED");
+    }
+    assert_untouched(&world);
+}

@@ -59,7 +59,7 @@ fn broken_text_ends_the_run() {
             let program = byte_by_byte(stream, broken, "for (;;) {}");
             let (tool, marker) = marked(&world, &program);
             let ran = broke_off(tool.limits(120_000, 1024).call("{}"));
-            assert!(ran.elapsed < Duration::from_secs(60), "{:?}", ran.elapsed);
+            assert!(ran.elapsed < Duration::from_mins(1), "{:?}", ran.elapsed);
             assert_eq!(processes_with(marker), 0);
             // What was there by then is on record.
             let (bytes, artifact) = match stream {

@@ -1,8 +1,9 @@
 //! Caps on output, and streams that are closed, flooded or not read.
 
-use std::time::Duration;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use fumehood_sandbox::{Exit, Killed, OnExcess, Outcome};
+use fumehood_sandbox::{Channel, Exit, Killed, OnExcess, Outcome};
 
 use super::{LONG, SHORT, TERM, timed};
 use crate::inside::{PYTHON, SH, count_with, has, run, shared};
@@ -71,6 +72,35 @@ fn a_flood_that_is_cut_meets_the_deadline() {
     assert_eq!((outcome.exit, outcome.killed), (Some(Exit::Signal(TERM)), Some(Killed::Deadline)));
     assert_eq!(outcome.output.bytes.len(), CAP);
     assert_eq!(count_with(&marker), 0);
+}
+
+// CHK-110, CHK-126, CHK-142: who watches has every byte once, and ends the run by breaking off; nobody else keeps any.
+#[test]
+fn who_watches_may_give_up() {
+    let code = "echo good >&2; sleep 0.1; echo bad; sleep 0.1; echo late; sleep 60 & wait";
+    for (gives_up, killed) in [(true, Killed::Watcher), (false, Killed::Deadline)] {
+        let wall = if gives_up { LONG } else { SHORT };
+        let (profile, marker) = timed(SH, code, wall);
+        let run = shared().spawn(&profile.output(CAP, OnExcess::Fail).build().expect("a profile"));
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let began = Instant::now();
+        let outcome = run.expect("a run").watch(&|| false, &mut |channel, piece| {
+            match channel {
+                Channel::Output => output.extend_from_slice(piece),
+                Channel::Errors => errors.extend_from_slice(piece),
+            }
+            if gives_up && output == b"bad\n" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let outcome = outcome.expect("an outcome");
+        assert_eq!(count_with(&marker), 0);
+        assert_eq!((outcome.exit, outcome.killed), (Some(Exit::Signal(TERM)), Some(killed)));
+        assert_eq!((outcome.output.bytes.len(), outcome.errors.bytes.len()), (0, 0));
+        assert_eq!(errors, b"good\n");
+        if gives_up {
+            assert_eq!(output, b"bad\n");
+            assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+        }
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub enum EditError {
     Home(HomeError),
     /// The file could not be used as it is.
     Settings(SettingsError),
-    /// The file, or the overlay in it, is not what was shown.
+    /// The file, or what is to be changed in it, is not what was shown.
     Changed,
     /// The change cannot be made without touching something else.
     Uneditable(&'static str),
@@ -40,7 +40,7 @@ impl fmt::Display for EditError {
         match self {
             Self::Home(error) => error.fmt(f),
             Self::Settings(error) => error.fmt(f),
-            Self::Changed => f.write_str("fumehood.toml is not what it was when the draft was shown"),
+            Self::Changed => f.write_str("fumehood.toml is not what it was when the change was shown"),
             Self::Uneditable(reason) | Self::Unusable(reason) => write!(f, "fumehood.toml {reason}"),
         }
     }

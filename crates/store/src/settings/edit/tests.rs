@@ -227,3 +227,34 @@ proptest! {
         prop_assert_eq!(place.text(), text(&newer));
     }
 }
+
+// The hash is put in and taken out beside everything else, only over the one that the person knows.
+#[test]
+fn a_passphrase_is_put_in_and_taken_out() {
+    use crate::passphrase::PassphraseHash;
+    let hash = |end: char| {
+        let hash = format!("{}{end}", "A".repeat(42));
+        PassphraseHash::parse(&format!("$argon2id$v=19$m=7168,t=5,p=1$BwcHBwcHBwcHBwcHBwcHBw${hash}"))
+            .unwrap()
+    };
+    let (one, two) = (hash('A'), hash('E'));
+    let before = "# mine\n[scripts]\nfail_on_nonzero_exit = false\n";
+    let place = Place::with(before);
+    let put = |new: Option<&PassphraseHash>, known: Option<&PassphraseHash>| {
+        Settings::put_passphrase(&place.home(), &Surroundings::default(), new, known)
+    };
+    let now = || Settings::read(&place.home(), &Surroundings::default()).unwrap().passphrase;
+    assert_eq!(put(None, None), Ok(false));
+    assert_eq!(put(Some(&one), None), Ok(true));
+    assert_eq!(now(), Some(one.clone()));
+    for known in [None, Some(&two)] {
+        assert_eq!(put(Some(&two), known), Err(EditError::Changed));
+        assert_eq!(put(None, known), Err(EditError::Changed));
+    }
+    assert_eq!(put(Some(&two), Some(&one)), Ok(true));
+    assert_eq!(now(), Some(two.clone()));
+    let mode = std::fs::metadata(place.0.at("config/fumehood.toml")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
+    assert_eq!(put(None, Some(&two)), Ok(true));
+    assert_eq!(place.text(), format!("{before}\n[approver]\n"));
+}
