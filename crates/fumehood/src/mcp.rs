@@ -68,16 +68,16 @@ async fn attend(session: Arc<Session>) -> Result<(), Fault> {
         Err(error) => return Err(broken(&error)),
     };
     tokio::pin!(running);
-    tokio::select! {
-        _ = &mut running => {}
-        () = calls.gone() => {}
-        () = is_set(&asked_to_end) => {}
-    }
+    let is_over = tokio::select! {
+        _ = &mut running => true,
+        () = calls.gone() => false,
+        () = is_set(&asked_to_end) => false,
+    };
     calls.give_up();
     session.end();
     calls.settled(SETTLE).await;
     // What is still to be said goes to a client that has only stopped talking.
-    if !asked_to_end.load(Ordering::Relaxed) {
+    if !is_over && !asked_to_end.load(Ordering::Relaxed) {
         let _ = tokio::time::timeout(LAST_WORDS, running).await;
     }
     Ok(())

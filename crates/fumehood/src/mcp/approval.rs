@@ -138,14 +138,16 @@ pub(super) async fn ask_while_open(
         }
     };
     tokio::select! {
+        // Who gave the call up first and then said yes has given it up.
+        biased;
+        () = context.ct.cancelled() => Some(Answer::No),
+        () = decided_elsewhere => None,
         response = asked => Some(match response {
             Ok(ClientResult::ElicitResult(result)) => {
                 serde_json::to_value(result).map_or(Answer::No, |result| answer(&result))
             }
             _ => Answer::No,
         }),
-        () = context.ct.cancelled() => Some(Answer::No),
-        () = decided_elsewhere => None,
     }
 }
 
