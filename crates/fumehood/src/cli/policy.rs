@@ -44,7 +44,7 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
         }
         PolicyCommand::Edit => {
             let host = host(WalkLimits::default())?;
-            let terminal = terminal::needed()?;
+            let terminal = terminal::required()?;
             let edit = host.begin_policy_edit()?;
             let report = edited(&host, &terminal, &edit).map_err(|fault| edit.kept(fault))?;
             edit.remove();

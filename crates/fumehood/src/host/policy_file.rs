@@ -8,7 +8,7 @@ use fumehood_gate::Planner;
 use fumehood_store::{Home, PolicyError, PolicyFile, PolicyState, RESERVED_LABELS, Settings};
 
 use super::policy::{measured, reason, scopes, tier};
-use super::run::{Captured, GIVEN, Prepared, PreparedCall, agent};
+use super::run::{Captured, GIVEN, agent};
 use super::scopes::scope_id;
 use super::{CallRequest, Host, RunRequest};
 use crate::fault::Fault;
@@ -74,8 +74,10 @@ impl Host {
         let settings = self.settings(&home)?;
         let skill = self.captured(&request.skill, &request.roots)?;
         let chosen = skill.choose(request, &settings)?;
-        let Prepared { spec, raw, script, .. } = self.prepare(&skill, request, settings, chosen)?;
-        self.explained(&skill, &spec, &raw, &script)
+        let ready = self.ready(&skill, request, settings, chosen)?;
+        let bench = self.bench(&home, &ready.settings)?;
+        let script = ready.script(self, &bench, &home, &skill);
+        self.explained(&skill, &ready.spec, &ready.raw, &script)
     }
 
     /// Plans a call as [`Host::call`] would, and says what would be decided about it and why. Nothing runs, and nobody is
@@ -88,8 +90,12 @@ impl Host {
     /// As [`Host::explain_policy`].
     pub fn explain_policy_of_call(&self, request: &CallRequest) -> Result<PolicyExplainReport, Fault> {
         let skill = self.captured(&request.skill, &request.roots)?;
-        let PreparedCall { spec, raw, checked, .. } = self.call_to_explain(&skill, request)?;
-        self.explained(&skill, &spec, &raw, &checked)
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
+        let ready = skill.ready_call(request, self.input(&request.input)?, settings)?;
+        let bench = self.bench(&home, &ready.settings)?;
+        let checked = ready.checked(self, &bench, &home, &skill);
+        self.explained(&skill, &ready.spec, &ready.raw, &checked)
     }
 
     fn explained(

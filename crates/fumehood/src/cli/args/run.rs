@@ -69,6 +69,7 @@ impl RunOptions {
             roots: self.from.roots,
             script,
             params: self.params,
+            named: None,
             argv: self.argv,
             interpreter: self.interpreter,
             read: self.read,

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser as _;
+use fumehood_core::AgentLabel;
 
 use super::From;
 use super::run::{seconds, workspace};
+use super::serve::label;
 use crate::host::TrustRequest;
 
 #[derive(Debug, clap::Subcommand)]
@@ -41,6 +43,9 @@ pub(in crate::cli) struct TrustAddArgs {
     /// The workspace that calls have; with ":rw" one that scripts may change. Calls without one are then asked about.
     #[arg(long, value_name = "DIR[:rw]", value_parser = clap::builder::PathBufValueParser::new().try_map(workspace))]
     workspace: Option<(PathBuf, bool)>,
+    /// The agent whose calls are trusted, as `serve --as` names it; those of the command line if not given.
+    #[arg(long = "as", value_name = "NAME", value_parser = label)]
+    agent: Option<AgentLabel>,
     /// The most seconds that a call may ask for; for a checked tool no more than its execution.json says.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<u64>,
@@ -63,6 +68,7 @@ impl std::convert::From<TrustAddArgs> for TrustRequest {
             paths: args.paths,
             workspace: args.workspace,
             timeout: args.timeout,
+            agent: args.agent,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fumehood_core::consent::Surface;
 use fumehood_core::policy::{Mode, YesKind};
 use fumehood_core::trust_scope::{ScopeDraft, ScopeParts};
-use fumehood_core::{Code, Coded as _, HostPath, Shown};
+use fumehood_core::{AgentLabel, Code, Coded as _, HostPath, Shown};
 use fumehood_gate::{FileUse, workspace_words};
 use fumehood_store::{ApprovedText, Home, Journal, PolicyFile, Settings, TrustScopes, Workspace};
 
@@ -34,6 +34,8 @@ pub struct TrustRequest {
     pub workspace: Option<(PathBuf, bool)>,
     /// Seconds that one attempt may take; if not given the envelope's default, for a checked tool all that its manifest gives.
     pub timeout: Option<u64>,
+    /// The agent whose calls are trusted; whoever uses the command line if not given.
+    pub agent: Option<AgentLabel>,
 }
 
 /// What a person sees before it is trusted.
@@ -89,7 +91,7 @@ impl Host {
         let paths = self.places(&meant.path_parameters, request)?;
         let workspace = self.workspace_trusted(&home, &settings, &skill, request)?;
         let parts = ScopeParts {
-            agent: agent()?,
+            agent: request.agent.clone().map_or_else(agent, Ok)?,
             source: skill.source.clone(),
             id: skill.name.clone(),
             revision: skill.snapshot.revision(),
