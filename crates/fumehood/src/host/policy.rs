@@ -1,5 +1,7 @@
 //! The policy of the person, read anew whenever it is asked about, and the facts that it decides about.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use fumehood_core::consent::Surface;
 use fumehood_core::policy::{
     ArgumentFacts, Decision, Fact, Mode, Outcome, PathFact, PolicyFacts, PolicyTier, Why, WorkspaceFact,
@@ -17,10 +19,12 @@ use super::run::safety_bar;
 /// `policy.toml` and the trust scopes, as they are at the moment of asking (CHK-048), and whether `fumehood.toml` still says
 /// what it said when the call was worked out.
 pub(super) struct HostPolicy {
-    pub(super) home: Home,
-    pub(super) surroundings: Surroundings,
+    home: Home,
+    surroundings: Surroundings,
     /// What `fumehood.toml` said.
-    pub(super) settings: Settings,
+    settings: Settings,
+    /// Whether it was asked before: from then on the gate compares what it says with what it said.
+    was_asked: AtomicBool,
 }
 
 /// Where a yes would come from, and whether the policy takes one from there.
@@ -36,6 +40,9 @@ impl PolicySource for HostPolicy {
         let file = PolicyFile::read(&self.home);
         let scopes = scopes(&self.home, &file.policy);
         let settings = Settings::read(&self.home, &self.surroundings).ok();
+        // What the gate compares with later must itself be what the plan was made of.
+        let is_first = !self.was_asked.swap(true, Ordering::SeqCst);
+        let is_overtaken = is_first && settings.as_ref() != Some(&self.settings);
         let Facts { agent, tool, call, plan, .. } = *facts;
         Ok(measured(agent, tool, call, plan, |facts| {
             let decision = file.policy.decide(facts, &scopes);
@@ -43,6 +50,9 @@ impl PolicySource for HostPolicy {
             let answer = match settings.as_ref().and_then(safety_bar) {
                 Some((code, why)) if decision.outcome != Outcome::Deny => {
                     Answer::Deny { code, why: why.to_owned() }
+                }
+                _ if is_overtaken && decision.outcome != Outcome::Deny => {
+                    Answer::Deny { code: Code::ScriptDenied, why: OVERTAKEN.to_owned() }
                 }
                 _ => answer(&decision, why),
             };
@@ -52,6 +62,11 @@ impl PolicySource for HostPolicy {
 }
 
 impl HostPolicy {
+    /// What holds for one call, which was worked out under these settings.
+    pub(super) fn new(home: Home, surroundings: Surroundings, settings: Settings) -> Self {
+        Self { home, surroundings, settings, was_asked: AtomicBool::new(false) }
+    }
+
     /// The digest of the policy. Under other settings it is that of another one: what was shown or allowed was another call,
     /// whose overlay, envelope or interpreter the deployer has taken back meanwhile.
     fn under(&self, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
@@ -177,6 +192,65 @@ impl Nothing {
         match self {
             Self::Known => Fact::None,
             Self::Missing => Fact::Missing,
+        }
+    }
+}
+
+const OVERTAKEN: &str = "fumehood.toml changed while the call was worked out";
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use fumehood_core::tool::{Effect, ToolDefinition};
+    use fumehood_core::{Json, RunId};
+    use fumehood_testkit::Scratch;
+
+    use super::*;
+
+    // CHK-048, EXE-51: what the deployer says between the planning of a call and the first word about it is not passed over.
+    #[test]
+    fn settings_that_change_while_a_call_is_planned_deny_it() {
+        let scratch = Scratch::new();
+        for folder in ["config", "state"] {
+            scratch.folder(folder);
+        }
+        let home = Home { config: scratch.at("config"), state: scratch.at("state") };
+        let surroundings = Surroundings { home: None, fumehood_home: None, current: scratch.at("") };
+        let rule = "[[rule]]\nname = \"all\"\nallow = { tool = \"work\" }\n";
+        scratch.file("config/policy.toml", rule);
+        let input =
+            Json::parse(br#"{"type":"object","properties":{},"additionalProperties":false}"#, 99).unwrap();
+        let tool = ToolSpec::new(ToolDefinition {
+            name: "work",
+            description: "Works.",
+            input: &input,
+            effect: Effect::ReadOnly,
+            retries: 0,
+            timeout: Duration::from_secs(1),
+            tier: Tier::Module,
+            origin: Origin::Host,
+            approval: None,
+        });
+        let (tool, agent) = (tool.unwrap(), AgentLabel::parse("cli").unwrap());
+        let (call, plan) = (Call::of_tool(&tool, b"{}").unwrap(), Plan::in_process());
+        let facts =
+            Facts { agent: &agent, run: RunId::from_random([7; 16]), tool: &tool, call: &call, plan: &plan };
+        let planned = Settings::read(&home, &surroundings).unwrap();
+        let policy = || HostPolicy::new(home.clone(), surroundings.clone(), planned.clone());
+        let says = |policy: &HostPolicy| policy.ruling(&facts).unwrap();
+
+        let asked_in_time = policy();
+        let before = says(&asked_in_time);
+        assert!(matches!(before.answer, Answer::Allow(_)), "{:?}", before.answer);
+        for other in ["[execute]\nchecked = false\n", "what is this"] {
+            scratch.file("config/fumehood.toml", other);
+            let answer = says(&policy()).answer;
+            let denied =
+                matches!(&answer, Answer::Deny { code: Code::ScriptDenied, why } if why == OVERTAKEN);
+            assert!(denied, "{other}: {answer:?}");
+            // Whoever was asked in time is told that it is another policy by now, for the gate to compare.
+            assert_ne!(says(&asked_in_time).policy, before.policy);
         }
     }
 }

@@ -157,7 +157,7 @@ impl Host {
                 decider: OnceLock::new(),
             })
         });
-        let policy = HostPolicy { home, surroundings: self.surroundings.clone(), settings: now };
+        let policy = HostPolicy::new(home, self.surroundings.clone(), now);
         let gate = self.gate(policy, &bench, asking.as_ref(), tell)?;
         let revision = skill.snapshot.revision();
         let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;

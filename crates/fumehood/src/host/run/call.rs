@@ -89,11 +89,7 @@ impl Host {
         };
         // Who may not say yes there is not asked.
         let is_open = rule.is_open();
-        let policy = HostPolicy {
-            home: home.clone(),
-            surroundings: self.surroundings.clone(),
-            settings: settings.clone(),
-        };
+        let policy = HostPolicy::new(home.clone(), self.surroundings.clone(), settings.clone());
         let bench = self.bench(&home, settings, &skill)?;
         let refused = Arc::new(OnceLock::new());
         let asking = person.filter(|_| is_open).map(|person| {
