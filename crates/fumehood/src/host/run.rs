@@ -19,7 +19,7 @@ use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{AgentLabel, Code, Json, RawCall, SkillName, ToolSpec};
 use fumehood_gate::{Cancel, Gate, Listeners, Offer};
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, GIVEN_LABEL, Settings, Snapshot};
 
 use super::person::Asking;
 use super::policy::{HostPolicy, SurfaceRule};
@@ -314,6 +314,6 @@ pub(super) fn denied(fault: Fault, is_open: bool, refused: Option<&Fault>) -> Fa
 }
 
 /// The label of a skill that the person named by its path.
-pub(super) const GIVEN: &str = "path";
+pub(super) const GIVEN: &str = GIVEN_LABEL;
 const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";
