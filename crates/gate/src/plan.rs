@@ -28,7 +28,8 @@ pub struct Plan {
     pub containment: Containment,
     /// The limits that will be in force. [`Limits::wall`] is the time of each attempt; the tool's own where it is `None`.
     pub limits: Limits,
-    /// Where each path leads that the call names: its parameters of type path, and what was granted beside them.
+    /// Where each path leads that the call names: its parameters of type path, and what was granted beside them. A start
+    /// elsewhere than with the skill's files counts as such.
     pub paths: Vec<PlannedPath>,
     /// What is started, if it is a program.
     pub command: Option<Command>,

@@ -67,9 +67,9 @@ pub use policy::{
     CaseResult, PolicyCase, PolicyDraft, PolicyError, PolicyFile, PolicyState, PolicyWriteError, PolicyWriter,
 };
 pub use settings::{
-    DraftError, Drafts, EditError, Environment, InterpreterChoice, InterpreterSetting, OVERLAYS_MAX, Overlay,
-    OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Safety, Settings, SettingsError,
-    SourceSetting, overlays_to_toml,
+    DraftError, Drafts, EditError, Environment, GIVEN_LABEL, InterpreterChoice, InterpreterSetting,
+    OVERLAYS_MAX, Overlay, OverlayError, OverlayParts, OverlayScript, RESERVED_LABELS, Safety, Settings,
+    SettingsError, SourceSetting, overlays_to_toml,
 };
 pub use source::{Source, SourceKind, SourceStatus};
 pub use stage::{Scratch, StageError, Staged, Staging};

@@ -171,8 +171,11 @@ fn check_label(name: &str) -> Result<(), String> {
     Err(format!("the source name \"{name}\" must be 1 to {LABEL_CHARS_MAX} characters of a-z, 0-9 and -"))
 }
 
-/// Labels of the conventional roots.
-pub const RESERVED_LABELS: [&str; 4] = ["user-agents", "user-claude", "project-agents", "project-claude"];
+/// Labels of the conventional roots, and [`GIVEN_LABEL`].
+pub const RESERVED_LABELS: [&str; 5] =
+    ["user-agents", "user-claude", "project-agents", "project-claude", GIVEN_LABEL];
+/// The label of a skill that somebody named by its path. A source of that name would be taken for any folder there is.
+pub const GIVEN_LABEL: &str = "path";
 pub(crate) const FILE_NAME: &str = "fumehood.toml";
 const FILE: ConfigFile = ConfigFile { name: FILE_NAME, bytes_max: 256 << 10, invalid: Code::ConfigInvalid };
 const LABEL_CHARS_MAX: usize = 32;

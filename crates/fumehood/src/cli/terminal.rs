@@ -75,8 +75,10 @@ impl Terminal {
             }
             std::thread::sleep(left.min(LOOK_UP));
         }
+        self.write(&format!("{more}{hint}"))?;
+        // Not before: a long question is on its way for a while, and what is typed meanwhile is no answer to it.
         tcflush(&self.keys, QueueSelector::IFlush)?;
-        self.write(&format!("{more}{hint}{last}"))?;
+        self.write(last)?;
         loop {
             if let Some(over) = over() {
                 return self.gone(over);

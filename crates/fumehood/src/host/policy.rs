@@ -1,6 +1,7 @@
 //! The policy of the person, read anew whenever it is asked about, and the facts that it decides about.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fumehood_core::consent::Surface;
@@ -28,17 +29,29 @@ pub(super) struct HostPolicy {
 
 /// The settings under which the tools on offer were worked out.
 #[derive(Default)]
-pub(super) struct WorkedOutUnder(Mutex<BTreeMap<ToolName, Settings>>);
+pub(super) struct WorkedOutUnder {
+    settings: Mutex<BTreeMap<ToolName, Settings>>,
+    overtaken: AtomicU64,
+}
 
 impl WorkedOutUnder {
     /// The tool is on offer under these.
     pub(super) fn set(&self, tool: &ToolName, settings: Settings) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.clone(), settings);
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.clone(), settings);
     }
 
-    fn is(&self, tool: &ToolName, settings: Option<&Settings>) -> bool {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        settings.is_some_and(|settings| all.get(tool) == Some(settings))
+    /// The digest of the policy. Under other settings what was worked out is another call, whose overlay, envelope or
+    /// interpreter the deployer may have taken back: then no two digests are the same, so that nothing is left as it was
+    /// shown or allowed, whenever the settings changed.
+    fn under(&self, tool: &ToolName, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
+        let all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        if settings.is_some_and(|settings| all.get(tool) == Some(settings)) {
+            return policy;
+        }
+        let mut frame = Frame::new("policy-under-other-settings", 2);
+        frame.part(policy.to_string().as_bytes());
+        frame.part(&self.overtaken.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        frame.sha256()
     }
 }
 
@@ -66,21 +79,8 @@ impl PolicySource for HostPolicy {
                 }
                 _ => answer(&decision, why),
             };
-            Ruling { policy: self.under(tool.name(), settings.as_ref(), decision.policy), answer }
+            Ruling { policy: self.settings.under(tool.name(), settings.as_ref(), decision.policy), answer }
         }))
-    }
-}
-
-impl HostPolicy {
-    /// The digest of the policy. Under other settings it is that of another one: what was shown or allowed was another call,
-    /// whose overlay, envelope or interpreter the deployer has taken back meanwhile.
-    fn under(&self, tool: &ToolName, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
-        if self.settings.is(tool, settings) {
-            return policy;
-        }
-        let mut frame = Frame::new("policy-under-other-settings", 1);
-        frame.part(policy.to_string().as_bytes());
-        frame.sha256()
     }
 }
 
@@ -198,5 +198,64 @@ impl Nothing {
             Self::Known => Fact::None,
             Self::Missing => Fact::Missing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use fumehood_core::tool::{Effect, ToolDefinition};
+    use fumehood_core::{Json, RunId};
+    use fumehood_testkit::Scratch;
+
+    use super::*;
+
+    // CHK-048, EXE-51: what the deployer says between the planning of a call and the first word about it is not passed over.
+    #[test]
+    fn settings_that_change_while_a_call_is_planned_make_it_stale() {
+        let scratch = Scratch::new();
+        for folder in ["config", "state"] {
+            scratch.folder(folder);
+        }
+        let home = Home { config: scratch.at("config"), state: scratch.at("state") };
+        let surroundings = Surroundings { home: None, fumehood_home: None, current: scratch.at("") };
+        let rule = "[[rule]]\nname = \"all\"\nallow = { tool = \"work\" }\n";
+        scratch.file("config/policy.toml", rule);
+        let input =
+            Json::parse(br#"{"type":"object","properties":{},"additionalProperties":false}"#, 99).unwrap();
+        let tool = ToolSpec::new(ToolDefinition {
+            name: "work",
+            description: "Works.",
+            input: &input,
+            effect: Effect::ReadOnly,
+            retries: 0,
+            timeout: Duration::from_secs(1),
+            tier: Tier::Module,
+            origin: Origin::Host,
+            approval: None,
+        });
+        let (tool, agent) = (tool.unwrap(), AgentLabel::parse("cli").unwrap());
+        let (call, plan) = (Call::of_tool(&tool, b"{}").unwrap(), Plan::in_process());
+        let facts =
+            Facts { agent: &agent, run: RunId::from_random([7; 16]), tool: &tool, call: &call, plan: &plan };
+        let planned = Settings::read(&home, &surroundings).unwrap();
+        let under = Arc::new(WorkedOutUnder::default());
+        let policy = HostPolicy { home, surroundings, settings: Arc::clone(&under) };
+        let says = || policy.ruling(&facts).unwrap().policy;
+
+        assert_ne!(says(), says(), "of a tool that was never worked out");
+        under.set(tool.name(), planned);
+        let before = says();
+        assert_eq!(says(), before);
+        for other in ["[execute]\nchecked = false\n", "what is this"] {
+            scratch.file("config/fumehood.toml", other);
+            // The gate compares the first answer about a call with the second, whichever comes after the change.
+            let (first, second) = (says(), says());
+            assert!(first != second && first != before && second != before, "{other}");
+        }
+        // The same in other words is no change.
+        scratch.file("config/fumehood.toml", "# as before\n");
+        assert_eq!(says(), before);
     }
 }

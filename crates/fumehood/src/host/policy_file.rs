@@ -8,7 +8,7 @@ use fumehood_gate::Planner;
 use fumehood_store::{Home, PolicyError, PolicyFile, PolicyState, RESERVED_LABELS, Settings};
 
 use super::policy::{measured, reason, scopes, tier};
-use super::run::{Captured, GIVEN, agent};
+use super::run::{Captured, agent};
 use super::scopes::scope_id;
 use super::{CallRequest, Host, RunRequest};
 use crate::fault::Fault;
@@ -38,7 +38,7 @@ impl Host {
     ) -> PolicyCheckReport {
         let configured = settings.sources.iter().map(|source| source.name.as_str());
         let own = self.sources.iter().map(|source| source.label.as_str());
-        let known: BTreeSet<&str> = configured.chain(own).chain(RESERVED_LABELS).chain([GIVEN]).collect();
+        let known: BTreeSet<&str> = configured.chain(own).chain(RESERVED_LABELS).collect();
         let finding = |finding: &Finding<'_>| PolicyFinding {
             code: finding.code().as_str(),
             message: finding.to_string(),

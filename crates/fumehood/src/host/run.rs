@@ -21,7 +21,7 @@ use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{AgentLabel, Code, Json, ProposalId, RawCall, SkillName, ToolSpec};
 use fumehood_gate::Cancel;
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{AnyFolder, CaptureError, Home, Settings, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, GIVEN_LABEL, Home, Settings, Snapshot};
 
 use super::question::{Notes, Wording};
 use super::{Host, Opened, Person};
@@ -324,6 +324,6 @@ pub(super) fn denied(fault: Fault, is_open: bool, refused: Option<&Fault>) -> Fa
 }
 
 /// The label of a skill that the person named by its path.
-pub(super) const GIVEN: &str = "path";
+pub(super) const GIVEN: &str = GIVEN_LABEL;
 const SHUT: &str = "policy.toml takes no yes from here; [surfaces] in it says from where one counts";
 const REPORT: &str = "this is a bug; please report it";

@@ -72,6 +72,10 @@ impl Named {
         if let Some(out) = &out {
             found.leads("--out", out.identity().resolved());
         }
+        if let Some((workspace, _)) = workspace.as_ref().filter(|_| granted.in_workspace) {
+            // Where it starts, it may take what lies there for a part of itself.
+            found.leads("--in-workspace", workspace.identity().resolved());
+        }
         let vector = arguments.argv.into_iter().map(|argument| found.argument(argument, &rules));
         let vector = vector.collect::<Result<_, _>>()?;
         let wall = arguments.timeout.unwrap_or(workshop.envelope.timeout_default());

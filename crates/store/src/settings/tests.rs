@@ -69,6 +69,7 @@ fn whatever_is_wrong_stops_everything() {
         (source("a:b", "/a"), "1 to 32"),
         (source("\u{e9}", "/a"), "1 to 32"),
         (source("user-agents", "/a"), "fumehood's own"),
+        (source("path", "/a"), "fumehood's own"),
         (source("project-claude", "/a"), "fumehood's own"),
     ];
     for (text, expected) in cases {

@@ -6,7 +6,7 @@ use std::path::Path;
 use fumehood_core::Shown;
 
 use super::{plural, shown_path};
-use crate::cli::output::{BOLD, ERROR, GOOD, RESET};
+use crate::cli::output::{BOLD, ERROR, GOOD, RESET, WARNING};
 use crate::report::{ChangedFile, DiffFile, DiffReport, DiffSide, FileSince, LineChange};
 
 pub(in crate::cli) fn diff(text: &mut String, report: &DiffReport) {
@@ -73,9 +73,38 @@ pub(super) fn since(text: &mut String, files: &[FileSince]) {
     if more > 0 {
         let _ = writeln!(text, "  … and {}", plural(more, "file"));
     }
-    if more > 0 || files.iter().any(|file| file.lines_left_out > 0 || file.not_shown.is_some()) {
-        let _ = writeln!(text, "  That is not all: `fumehood diff` with this skill alone shows the rest.");
+    let (there, nowhere) = (rest_in_diff(files), rest_of_new(files));
+    if there {
+        let _ = writeln!(
+            text,
+            "  That is not all: `fumehood diff` with this skill alone shows the rest of what was there before,\n  \
+             and with --format json lines of any length."
+        );
     }
+    if nowhere {
+        let _ = writeln!(
+            text,
+            "  {WARNING}Not all that is new is shown{RESET}, nor does `fumehood diff` show it: read it in the skill's folder."
+        );
+    }
+}
+
+/// Whether there is more to see of files that were there before, or of a line.
+fn rest_in_diff(files: &[FileSince]) -> bool {
+    let is_long = |line: &LineChange| line.text.chars().nth(LINE_CHARS_MAX).is_some();
+    let has_rest = |file: &FileSince| is_partial(file) && file.change != "added";
+    files.len() > FILES_SHOWN || files.iter().any(|file| has_rest(file) || file.lines.iter().any(is_long))
+}
+
+/// Whether a file is new of which not every line is shown: what is compared with nothing is only named by `diff`.
+fn rest_of_new(files: &[FileSince]) -> bool {
+    let is_new = |file: &&FileSince| file.change == "added";
+    let beyond = files.iter().skip(FILES_SHOWN).any(|file| is_new(&file));
+    beyond || files.iter().filter(is_new).any(is_partial)
+}
+
+fn is_partial(file: &FileSince) -> bool {
+    file.lines_left_out > 0 || file.not_shown.is_some()
 }
 
 /// Lines that differ, with those around them.
@@ -107,3 +136,49 @@ fn follows(last: &LineChange, line: &LineChange) -> bool {
 
 const LINE_CHARS_MAX: usize = 2000;
 const FILES_SHOWN: usize = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(
+        change: &'static str,
+        line: &str,
+        lines_left_out: usize,
+        not_shown: Option<&'static str>,
+    ) -> FileSince {
+        let lines =
+            vec![LineChange { change: "added".into(), before: None, after: Some(1), text: line.to_owned() }];
+        FileSince {
+            path: "a.sh".to_owned(),
+            change: change.into(),
+            lines,
+            lines_left_out,
+            not_shown: not_shown.map(Into::into),
+        }
+    }
+
+    // CHK-039, X-28: whatever is not shown in a question is said, and nobody is sent where it is not shown either.
+    #[test]
+    fn what_is_left_out_is_said_with_where_it_is() {
+        let whole = |change| file(change, "echo", 0, None);
+        let long = "x".repeat(LINE_CHARS_MAX + 1);
+        let many = |last| [vec![whole("changed"); FILES_SHOWN], vec![whole(last)]].concat();
+        for (files, there, nowhere) in [
+            (vec![whole("changed"), whole("added")], false, false),
+            (vec![file("changed", "echo", 1, None)], true, false),
+            (vec![file("changed", "echo", 0, Some("too much"))], true, false),
+            (vec![file("added", "echo", 1, None)], false, true),
+            (vec![file("added", "echo", 0, Some("too much"))], false, true),
+            (vec![file("added", &long[1..], 0, None)], false, false),
+            (vec![file("added", &long, 0, None)], true, false),
+            (many("changed"), true, false),
+            (many("added"), true, true),
+        ] {
+            let mut text = String::new();
+            since(&mut text, &files);
+            assert_eq!(text.contains("That is not all"), there, "{text}");
+            assert_eq!(text.contains("Not all that is new is shown"), nowhere, "{text}");
+        }
+    }
+}

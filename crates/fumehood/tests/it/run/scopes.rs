@@ -350,6 +350,22 @@ fn another_folder_in_its_place_is_another_workspace() {
     assert!(!runs_unasked(&world, "text=x", &["--workspace", "ws"]));
 }
 
+// CHK-034, CHK-041: where a script starts it may take what lies there for a part of itself, and nobody trusted that.
+#[test]
+fn a_start_in_the_workspace_is_asked_about() {
+    let world = reader("trusted");
+    world.write("skills/tool/go.sh", "[ ! -f ./more.sh ] || . ./more.sh\n");
+    world.write("ws/more.sh", "echo nobody saw this");
+    let (shown, answer) = told(&world, &["add", "skills/tool", "go", "--workspace", "ws"], "y\n");
+    assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
+    let there = ["--workspace", "ws", "--in-workspace"];
+    assert!(runs_unasked(&world, "text=x", &there[..2]));
+    assert!(!runs_unasked(&world, "text=x", &there));
+    let (shown, answer) = yes(&world, GO.iter().chain(&["text=x"]).chain(&there).copied());
+    assert!(shown.contains("the path in --in-workspace lies outside of what is trusted"), "{shown}");
+    assert_eq!(answer.text().trim(), "nobody saw this", "{}", answer.errors());
+}
+
 // CHK-043: the list says which scopes their skills have left behind, and by how many files where that is on record.
 #[test]
 fn the_list_says_what_is_stale() {
