@@ -152,7 +152,7 @@ impl Room {
         let new = new.and_then(|file| text_of(file.bytes())).ok_or("no text, or larger than 1 MiB")?;
         let bytes = old.len() + new.len();
         if self.lines == 0 || bytes > self.bytes {
-            return Err("too much to show here");
+            return Err(FileSince::TOO_MUCH);
         }
         self.bytes -= bytes;
         let mut lines = near_changes(line_diff(old, new), CONTEXT_LINES);

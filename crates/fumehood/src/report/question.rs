@@ -124,6 +124,11 @@ pub struct FileSince {
     pub not_shown: Option<Cow<'static, str>>,
 }
 
+impl FileSince {
+    /// [`FileSince::not_shown`] where there was no room left. For every other reason nobody else can show the lines either.
+    pub const TOO_MUCH: &'static str = "too much to show here";
+}
+
 /// The interpreter of a script.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

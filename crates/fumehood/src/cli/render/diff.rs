@@ -73,7 +73,7 @@ pub(super) fn since(text: &mut String, files: &[FileSince]) {
     if more > 0 {
         let _ = writeln!(text, "  … and {}", plural(more, "file"));
     }
-    let (there, nowhere) = (rest_in_diff(files), rest_of_new(files));
+    let (there, nowhere) = (rest_in_diff(files), rest_nowhere(files));
     if there {
         let _ = writeln!(
             text,
@@ -92,19 +92,23 @@ pub(super) fn since(text: &mut String, files: &[FileSince]) {
 /// Whether there is more to see of files that were there before, or of a line.
 fn rest_in_diff(files: &[FileSince]) -> bool {
     let is_long = |line: &LineChange| line.text.chars().nth(LINE_CHARS_MAX).is_some();
-    let has_rest = |file: &FileSince| is_partial(file) && file.change != "added";
+    let has_rest = |file: &FileSince| is_partial(file) && is_in_diff(file);
     files.len() > FILES_SHOWN || files.iter().any(|file| has_rest(file) || file.lines.iter().any(is_long))
 }
 
-/// Whether a file is new of which not every line is shown: what is compared with nothing is only named by `diff`.
-fn rest_of_new(files: &[FileSince]) -> bool {
-    let is_new = |file: &&FileSince| file.change == "added";
-    let beyond = files.iter().skip(FILES_SHOWN).any(|file| is_new(&file));
-    beyond || files.iter().filter(is_new).any(is_partial)
+/// Whether there are lines that nothing of ours shows.
+fn rest_nowhere(files: &[FileSince]) -> bool {
+    let beyond = files.iter().skip(FILES_SHOWN).any(|file| !is_in_diff(file));
+    beyond || files.iter().any(|file| is_partial(file) && !is_in_diff(file))
 }
 
 fn is_partial(file: &FileSince) -> bool {
     file.lines_left_out > 0 || file.not_shown.is_some()
+}
+
+/// Whether `diff` shows the lines: what is new it only names, and it compares no more kinds of files than a question does.
+fn is_in_diff(file: &FileSince) -> bool {
+    file.change != "added" && matches!(file.not_shown, None | Some(FileSince::TOO_MUCH))
 }
 
 /// Lines that differ, with those around them.
@@ -167,9 +171,10 @@ mod tests {
         for (files, there, nowhere) in [
             (vec![whole("changed"), whole("added")], false, false),
             (vec![file("changed", "echo", 1, None)], true, false),
-            (vec![file("changed", "echo", 0, Some("too much"))], true, false),
+            (vec![file("changed", "echo", 0, Some(FileSince::TOO_MUCH))], true, false),
+            (vec![file("changed", "echo", 0, Some("what it was is not kept"))], false, true),
             (vec![file("added", "echo", 1, None)], false, true),
-            (vec![file("added", "echo", 0, Some("too much"))], false, true),
+            (vec![file("added", "echo", 0, Some(FileSince::TOO_MUCH))], false, true),
             (vec![file("added", &long[1..], 0, None)], false, false),
             (vec![file("added", &long, 0, None)], true, false),
             (many("changed"), true, false),

@@ -212,6 +212,22 @@ fn a_policy_that_changes_meanwhile_stays() {
     assert!(rows(&world).is_empty());
 }
 
+// CHK-044: what was shown is what is saved, whatever an editor that lives on makes of the draft.
+#[test]
+fn a_draft_that_changes_while_the_question_is_open_is_saved_as_it_was_shown() {
+    let world = plain();
+    policy(&world, "mode = \"blocked\"\n");
+    let place = world.text("place");
+    let edit = editing(&world, &format!("printf 'mode = \"ask\"\\n' >\"$1\"\nprintf %s \"$1\" >'{place}'\n"));
+    let mut session = edit.sit_down(["--format", "json", "policy", "edit"], Streams::Pipes);
+    session.see(ASKED);
+    let draft = String::from_utf8(world.read("place")).unwrap();
+    std::fs::write(draft, "mode = \"trusted\"\n").unwrap();
+    session.keys("y\n");
+    assert_eq!(saved(&session.leave().1)["mode"], "ask");
+    assert_eq!(in_force(&world), "mode = \"ask\"\n");
+}
+
 // CHK-044: not where a script may write, by settings that are read again when it is saved.
 #[test]
 fn a_policy_where_scripts_may_write_is_not_written() {

@@ -57,6 +57,48 @@ process.stdout.write("{}\n", () => process.exit(0));
     world.assert_clean();
 }
 
+// CHK-096, CHK-143: whoever is left with the input, of which nobody read anything, keeps nobody waiting.
+#[test]
+fn a_descendant_that_holds_the_input_holds_up_nobody() {
+    let world = World::new();
+    let began = Instant::now();
+    let script = r#"import { spawn } from "node:child_process";
+const wait = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)";
+spawn(process.execPath, ["-e", wait], { detached: true, stdio: ["inherit", "ignore", "ignore"] }).unref();
+process.stdout.write("{}\n", () => process.exit(0));
+"#;
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(65_000));
+    let completed = tool(&world, script).call(&large).unwrap();
+    assert_eq!(completed.output.0, b"{}\n");
+    assert!(began.elapsed() < Duration::from_secs(20));
+    world.assert_clean();
+}
+
+// CHK-111, CHK-126: what is said at the polite signal comes too late, with exit code zero too, and what was wrong stays wrong.
+#[test]
+fn an_answer_after_the_first_reason_to_end_is_none() {
+    let world = World::new();
+    let answer = "process.stdout.write('{}', () => process.exit(0))";
+    for (before, code, killed) in [
+        ("", Code::ScriptTimeout, Killed::Deadline),
+        ("process.stdout.write(Buffer.from([0xff]));", Code::ToolBadResponse, Killed::Content),
+        ("process.stderr.write('x'.repeat(16385));", Code::ScriptOutputLimit, Killed::Output),
+    ] {
+        let script =
+            format!("process.on('SIGTERM', () => {answer});\n{before}\nsetInterval(() => {{}}, 1000);");
+        let ended = tool(&world, script.leak()).limits(1000, 1024).call("{}");
+        assert_eq!(failed(&ended), code, "{before}");
+        let ran = ended.unwrap_err().ran.unwrap();
+        assert_eq!(ran.killed, Some(killed), "{before}");
+    }
+    // One that stops itself cannot be asked to leave, and ends all the same.
+    let ended = tool(&world, "console.log('{}'); process.kill(process.pid, 'SIGSTOP');")
+        .limits(1000, 1024)
+        .call("{}");
+    assert_eq!(failed(&ended), Code::ScriptTimeout);
+    world.assert_clean();
+}
+
 // CHK-108, CHK-142, CHK-158: a polite signal, a second, the other one; and no success comes of what was written before.
 #[test]
 fn a_deadline_is_kept_against_who_will_not_leave() {

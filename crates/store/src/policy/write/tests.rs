@@ -179,6 +179,14 @@ fn a_draft_is_a_copy_that_stays_until_it_is_removed() {
     std::fs::remove_file(draft.path()).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", draft.path()).unwrap();
     assert_eq!(draft.read().unwrap_err().code, Code::PolicyInvalid);
+    // Nor is it looked for where a link in its folder's place leads.
+    let elsewhere = scratch.folder("elsewhere");
+    std::fs::write(elsewhere.join("policy.toml"), "# elsewhere\n").unwrap();
+    std::fs::rename(&folder, scratch.at("moved")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
+    assert_eq!(draft.read().unwrap_err().code, Code::PolicyInvalid);
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(scratch.at("moved"), &folder).unwrap();
     draft.remove();
     assert!(!folder.exists());
     let made: Vec<_> = (0..18)
