@@ -33,8 +33,8 @@ pub(in crate::cli) fn question(preview: &ScopePreview) -> String {
         line(&mut text, "state folder", folder);
     }
     text.push_str(
-        "Calls within this run without a question until a byte of the skill changes. Trust is no sandbox: what runs is\n\
-         confined as ever.\n",
+        "Calls within this run without a question until a byte of the skill changes.\n\
+         Trust is no sandbox: what runs is confined as ever.\n",
     );
     let _ = match preview.mode {
         "trusted" => write!(text, "Trust it? [y/N] "),
@@ -53,7 +53,7 @@ pub(in crate::cli) fn saved(text: &mut String, report: &ScopeReport) {
         Some(receipt) => writeln!(text, "Kept: {id}, receipt {receipt}; it counts in mode trusted only"),
         None => writeln!(
             text,
-            "Saved as a draft, which counts for nothing: {id}\nset mode = \"trusted\" in policy.toml and add it again to trust it"
+            "Saved as a draft, which counts for nothing: {id}\nto trust it: `fumehood policy mode trusted`, then add it again"
         ),
     };
     unavailable(text, &report.unavailable);
@@ -82,8 +82,9 @@ pub(in crate::cli) fn list(text: &mut String, report: &ScopeListReport) {
             status(scope, report.mode)
         );
     }
-    let _ =
-        writeln!(text, "{DIM}{}, mode {}{RESET}", plural(report.scopes.len(), "trust scope"), report.mode);
+    let scopes = plural(report.scopes.len(), "trust scope");
+    let more = if report.scopes.is_empty() { "; `fumehood trust add SKILL SCRIPT` adds one" } else { "" };
+    let _ = writeln!(text, "{DIM}{scopes}, mode {}{more}{RESET}", report.mode);
     unavailable(text, &report.unavailable);
 }
 
@@ -95,7 +96,13 @@ fn status(scope: &ScopeOut, mode: &str) -> String {
     match (scope.stale, &scope.receipt) {
         (Some(true), _) => format!("{WARNING}stale{RESET}: the skill has another revision{files}"),
         (_, None) => format!("{WARNING}draft{RESET}: it counts for nothing"),
-        _ if scope.counts => format!("{GOOD}trusted{RESET}"),
+        (Some(false), _) if scope.counts => format!("{GOOD}trusted{RESET}"),
+        _ if scope.counts => {
+            let revision: String = scope.revision.chars().take(REVISION_CHARS).collect();
+            format!(
+                "{GOOD}trusted{RESET} as {revision}…: it is in no usual place, so nobody looked whether it changed"
+            )
+        }
         _ => format!("{DIM}does not count in mode {mode}{RESET}"),
     }
 }
@@ -146,4 +153,6 @@ fn shown(text: &str) -> Shown<'_> {
 }
 
 const COLUMN: usize = 12;
+/// `sha256:` and digits enough to tell two revisions apart.
+const REVISION_CHARS: usize = 15;
 const TEXT_CHARS_MAX: usize = 8192;
