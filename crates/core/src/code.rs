@@ -243,6 +243,8 @@ codes! {
     ConsentExpired "E_CONSENT_EXPIRED" Denied false "The request for approval is older than five minutes; a new one is needed."
     ConsentStale "E_CONSENT_STALE" Conflict false "What would run is not what was shown, or a newer request took the place of this one."
     ConsentConsumed "E_CONSENT_CONSUMED" Conflict false "The approval was used already; it is good for one call."
+    ControlInvalid "E_CONTROL_INVALID" Invalid false "What came over the control socket is not what this version of fumehood says there."
+    ControlSilent "E_CONTROL_SILENT" Unavailable true "A process that holds requests for approval does not answer at its control socket."
     RunEnded "E_RUN_ENDED" Cancelled false "The run has ended, and its requests for approval with it."
 
     // The policy and trust scopes.

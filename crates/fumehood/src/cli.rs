@@ -12,10 +12,12 @@ mod interrupt;
 mod json;
 mod output;
 mod passphrase;
+mod pending;
 mod policy;
 mod progress;
 mod render;
 mod run;
+mod setup;
 mod terminal;
 mod trust;
 
@@ -29,13 +31,16 @@ use fumehood_core::{Class, Code, Shown};
 use serde::Serialize;
 
 use crate::fault::Fault;
-use crate::host::{ByteRange, Host, HostOptions, Strictness, WalkLimits};
+use crate::host::{ByteRange, Host, HostOptions, SessionOptions, Strictness, WalkLimits};
 use args::{Args, AuditCommand, CatArgs, CheckArgs, Command, Format, ListArgs, TrustArgs};
 use output::Output;
 use progress::Progress;
 
+/// What serves an agent. Another face does, and no face knows another one: whoever starts the program names it.
+pub type Serve = fn(&Host, SessionOptions) -> Result<(), Fault>;
+
 /// Runs the program for the arguments and the environment of this process.
-pub fn main() -> ExitCode {
+pub fn main(serve: Serve) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let parsed = args::command().try_get_matches_from(&arguments);
     let args = match parsed.and_then(|matches| Args::from_arg_matches(&matches)) {
@@ -43,7 +48,7 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&args::advised(error, &arguments), &arguments),
     };
     let format = args.format;
-    match guarded(|| run(args)) {
+    match guarded(|| run(args, serve)) {
         Ok(code) => code,
         Err(fault) => output::fail(&fault, format),
     }
@@ -66,7 +71,7 @@ fn guarded(run: impl FnOnce() -> Result<ExitCode, Fault> + UnwindSafe) -> Result
     })
 }
 
-fn run(args: Args) -> Result<ExitCode, Fault> {
+fn run(args: Args, serve: Serve) -> Result<ExitCode, Fault> {
     let Args { format, command } = args;
     let out = Output::new(format);
     match command {
@@ -91,9 +96,18 @@ fn run(args: Args) -> Result<ExitCode, Fault> {
             };
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
-        Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),
+        Command::Run(args) => run::run(&host(args.options.from.search.limits())?, args, &out),
         Command::Call(args) => call::call(&host(args.from.search.limits())?, args, &out),
+        Command::Serve(args) => {
+            let (host, options) = args.opened(host)?;
+            serve(&host, options)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Setup(args) => setup::setup(&args),
         Command::Adopt(args) => adopt::adopt(&host(args.from.search.limits())?, args, &out),
+        Command::Pending => pending::pending(&out),
+        Command::Approve(args) => pending::approve(&args.id, &out),
+        Command::Deny(args) => pending::deny(&args.id, &out),
         Command::Runs(args) => {
             let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
             let report = host(WalkLimits::default())?.runs(limit, args.before)?;

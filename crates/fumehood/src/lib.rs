@@ -13,6 +13,7 @@
 pub mod cli;
 mod fault;
 pub mod host;
+pub mod mcp;
 pub mod report;
 
 pub use fault::Fault;

@@ -10,11 +10,13 @@ mod doctor;
 mod execution;
 mod interpreters;
 mod passphrase;
+mod pending;
 mod policy;
 mod question;
 mod record;
 mod run;
 mod scopes;
+mod survey;
 
 use serde::Serialize;
 
@@ -38,6 +40,7 @@ pub use question::{
 };
 
 pub use passphrase::PassphraseReport;
+pub use pending::{DecisionReport, PendingReport, PendingRequest};
 
 pub use policy::{
     CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicySavedReport,
@@ -45,6 +48,8 @@ pub use policy::{
 };
 
 pub use scopes::{ScopeListReport, ScopeOut, ScopePath, ScopeReport};
+
+pub use survey::{LoadReport, SurveyReport, SurveyedSkill};
 
 pub use run::{AppliedFile, RunReport, Written};
 

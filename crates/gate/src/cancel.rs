@@ -20,6 +20,11 @@ impl Cancel {
         self.0.store(true, Ordering::Release);
     }
 
+    /// Whether this is a clone of that one, so that who gives up on the one gives up on the other.
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Whether the caller gave up.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)

@@ -16,6 +16,7 @@ mod capture;
 mod catalog;
 mod clear;
 mod config_file;
+mod control;
 mod database;
 mod dir;
 mod disk;
@@ -48,6 +49,7 @@ pub use artifact::{
 };
 pub use capture::{CaptureError, Snapshot, SnapshotFile};
 pub use catalog::{Catalog, CatalogEntry, CatalogSource, LookupError, shadow_note};
+pub use control::{CONTROL_SOCKETS_MAX, Control, ControlError, ControlSocket, is_of_caller};
 pub use dir::{Identity, Stat as FileIdentity};
 pub use disk::DiskFolder;
 pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, SkillMd};

@@ -23,7 +23,7 @@ mod world;
 
 pub use call::{Answer, Call};
 pub use opens::Opens;
-pub use privilege::{is_root, without_privilege};
+pub use privilege::{as_another_user, is_root, without_privilege};
 pub use scratch::{Scratch, skill_md};
 pub use skill::{Skill, skill};
 pub use terminal::{Session, Streams};

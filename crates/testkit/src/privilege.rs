@@ -6,7 +6,8 @@
     reason = "what is unexpected fails the test"
 )]
 
-use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use rustix::process::Uid;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities, set_thread_res_uid};
 
 /// Whether the test runs as root.
 pub fn is_root() -> bool {
@@ -25,4 +26,18 @@ pub fn without_privilege<T: Send>(act: impl FnOnce() -> T + Send) -> T {
         Ok(value) => value,
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// Runs `act` in a thread that is another user, who may do nothing of what root may; `None`, and nothing is run, unless the
+/// test runs as root: nobody else can become somebody else.
+pub fn as_another_user<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
+    let other = Uid::from_raw(65_534);
+    let changed = move || {
+        set_thread_res_uid(other, other, other).unwrap();
+        act()
+    };
+    is_root().then(|| match std::thread::scope(|scope| scope.spawn(changed).join()) {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }

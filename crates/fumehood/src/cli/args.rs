@@ -7,6 +7,7 @@ mod help;
 mod passphrase;
 mod policy;
 mod run;
+mod serve;
 mod trust;
 
 use std::path::PathBuf;
@@ -20,13 +21,14 @@ pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArg
 pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
 pub(super) use passphrase::PassphraseCommand;
-pub(super) use policy::PolicyCommand;
+pub(super) use policy::{ExplainArgs, PolicyCommand};
 pub(super) use run::RunArgs;
+pub(super) use serve::{Client, ServeArgs, SetupArgs};
 pub(super) use trust::TrustCommand;
 
 /// Run Agent Skills safely: see what is in them, and run what they carry in a sandbox, on your word.
 ///
-/// Nothing in a skill is ever obeyed. Only `run`, `call` and `adopt` start anything of one, and all ask first.
+/// Nothing in a skill is ever obeyed. `run`, `call`, `adopt` and `serve` alone start anything of one, and ask first.
 #[derive(Debug, Parser)]
 #[command(
     name = "fumehood",
@@ -39,8 +41,8 @@ pub(super) use trust::TrustCommand;
     after_help = "Exit codes: 0 done, 1 what ran failed or timed out, 2 something to mend, 3 denied, 4 unavailable, 70 a bug in fumehood, 130 stopped by Ctrl-C."
 )]
 pub(super) struct Args {
-    /// The form of answers.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    /// The form of answers: text or json.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text, hide_possible_values = true)]
     pub(super) format: Format,
     #[command(subcommand)]
     pub(super) command: Command,
@@ -87,6 +89,13 @@ pub(super) enum Command {
     /// of the sandbox, the question says FULL TRUST: there the tool does whatever you yourself may do.
     #[command(after_help = CALL_EXAMPLES)]
     Call(CallArgs),
+    /// Serve one agent over the Model Context Protocol, on standard input and output.
+    ///
+    /// An agent starts this, not a person; `fumehood setup` prints what to put into its settings. It can list and read skills. What it
+    /// asks to run is put to a person first: in the agent's own window where that can ask, and at this machine else.
+    Serve(ServeArgs),
+    /// Print the settings that let an agent use fumehood. Changes nothing.
+    Setup(SetupArgs),
     /// Draft typed parameters for scripts that nobody declared, for `run --param`.
     ///
     /// Reads what each script takes from its source, and from its --help, which runs in the sandbox, each on your word. The
@@ -105,10 +114,20 @@ pub(super) enum Command {
     /// Check that the record of runs is whole.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// List the requests for approval that nobody has answered.
+    ///
+    /// Those of all agents that fumehood serves on this machine for you; each is open for five minutes.
+    Pending,
+    /// Answer one of them. Shows all of it and asks at the terminal.
+    ///
+    /// A yes is good for one call of exactly what was shown, once whoever asked makes it again. Any other answer denies it.
+    Approve(RequestArgs),
+    /// Deny one of them at once. Needs a terminal.
+    Deny(RequestArgs),
     /// Read and change policy.toml: what is wrong with it, what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Let one exact revision of a script run without a question. Asks at the terminal.
+    /// Let one exact revision of a tool run without a question. Asks at the terminal.
     #[command(subcommand)]
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.
@@ -196,6 +215,12 @@ pub(super) struct RunsArgs {
     /// Only those before this row of the journal: where an earlier list says that there are more.
     #[arg(long, value_name = "SEQ")]
     pub(super) before: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RequestArgs {
+    /// The request, as `pending` lists it; its first eight digits are enough if no other begins like that.
+    pub(super) id: String,
 }
 
 #[derive(Debug, clap::Args)]

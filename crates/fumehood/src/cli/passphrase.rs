@@ -42,7 +42,7 @@ fn set(host: &Host) -> Result<PassphraseReport, Fault> {
          Who forgets it has to take it out of fumehood.toml.\n{BOLD}Require a new passphrase? [y/N]{RESET} "
     );
     let vouched = terminal::confirm(host, &question)?;
-    let terminal = terminal::needed()?;
+    let terminal = terminal::required()?;
     let interrupt = Interrupt::watch()?;
     let over = || interrupt.was_asked().then_some(Over::Cancelled);
     let new = typed(&terminal, "New passphrase, 8 to 1024 bytes: ", &over)?;

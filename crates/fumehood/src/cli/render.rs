@@ -7,6 +7,7 @@ pub(super) mod diff;
 pub(super) mod doctor;
 pub(super) mod interpreters;
 pub(super) mod list;
+pub(super) mod pending;
 pub(super) mod policy;
 pub(super) mod question;
 pub(super) mod receipt;

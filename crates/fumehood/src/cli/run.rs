@@ -89,7 +89,7 @@ impl AtTerminal {
 impl Person for AtTerminal {
     fn ask(&self, question: &Question, over: &dyn Fn() -> Option<Over>) -> Answer {
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let (text, prompt) = (render::question::question(question), render::question::prompt());
+        let (text, prompt) = (render::question::question(question, None), render::question::prompt());
         let reply = self.terminal.ask(&text, &prompt, DEAD_TIME, over);
         if reply.is_ok_and(|reply| terminal::is_yes(&reply)) { Answer::Once } else { Answer::No }
     }
@@ -118,6 +118,7 @@ impl Course {
         match step {
             RunStep::Started => stage.began = Some(Instant::now()),
             RunStep::Ended => stage.quiet(),
+            RunStep::Staging => {}
         }
     }
 
@@ -209,7 +210,7 @@ fn visible(stream: &Written, size: Size) -> String {
 
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// Keys that were pressed before anybody could have read the question are no answer to it.
-const DEAD_TIME: Duration = Duration::from_millis(600);
+pub(super) const DEAD_TIME: Duration = Duration::from_millis(600);
 /// A script that is quicker than this needs no clock.
 const QUIET: Duration = Duration::from_secs(2);
 /// What is right of the cursor is erased.

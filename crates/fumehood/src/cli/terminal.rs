@@ -237,11 +237,11 @@ fn sentence(over: Over) -> &'static str {
 ///
 /// # Errors
 /// `E_TERMINAL_REQUIRED` if there is none.
-pub(super) fn needed() -> Result<Terminal, Fault> {
+pub(super) fn required() -> Result<Terminal, Fault> {
     Terminal::open().ok_or_else(no_terminal)
 }
 
-fn no_terminal() -> Fault {
+pub(super) fn no_terminal() -> Fault {
     Fault::new(
         Code::TerminalRequired,
         "this needs a person at a terminal, and there is none",
@@ -281,7 +281,7 @@ pub(super) fn confirm_unless(
 /// # Errors
 /// `E_TERMINAL_REQUIRED`, `E_NOT_CONFIRMED`.
 pub(super) fn says_yes(question: &str, over: &dyn Fn() -> Option<Over>) -> Result<(), Fault> {
-    let reply = needed()?.ask("", question, Duration::ZERO, over).map_err(|_| no_terminal())?;
+    let reply = required()?.ask("", question, Duration::ZERO, over).map_err(|_| no_terminal())?;
     if is_yes(&reply) {
         return Ok(());
     }
@@ -289,7 +289,7 @@ pub(super) fn says_yes(question: &str, over: &dyn Fn() -> Option<Over>) -> Resul
 }
 
 fn typed(over: &dyn Fn() -> Option<Over>) -> Result<Option<Passphrase>, Fault> {
-    needed()?.passphrase(PASSPHRASE, over).map_err(|_| no_terminal())
+    required()?.passphrase(PASSPHRASE, over).map_err(|_| no_terminal())
 }
 
 /// What is asked for after a yes, where one is required.

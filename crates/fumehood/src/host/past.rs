@@ -122,7 +122,13 @@ impl Past {
                 Ok((lines, left_out)) => (lines, left_out, None),
                 Err(reason) => (Vec::new(), 0, Some(reason)),
             };
-            FileSince { path: path.clone(), change, lines, lines_left_out, not_shown }
+            FileSince {
+                path: path.clone(),
+                change: change.into(),
+                lines,
+                lines_left_out,
+                not_shown: not_shown.map(Into::into),
+            }
         };
         differing.map(file).collect()
     }
@@ -164,7 +170,12 @@ impl From<DiffLine<'_>> for LineChange {
             DiffLine::Removed { line, text } => ("removed", Some(line), None, text),
             DiffLine::Added { line, text } => ("added", None, Some(line), text),
         };
-        Self { change, before, after, text: text.strip_suffix('\n').unwrap_or(text).to_owned() }
+        Self {
+            change: change.into(),
+            before,
+            after,
+            text: text.strip_suffix('\n').unwrap_or(text).to_owned(),
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! The policy of the person, read anew whenever it is asked about, and the facts that it decides about.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use fumehood_core::consent::Surface;
 use fumehood_core::policy::{
     ArgumentFacts, Decision, Fact, Mode, Outcome, PathFact, PolicyFacts, PolicyTier, Why, WorkspaceFact,
@@ -7,7 +10,7 @@ use fumehood_core::policy::{
 };
 use fumehood_core::receipt::Authority;
 use fumehood_core::tool::{Origin, Tier};
-use fumehood_core::{AgentLabel, Call, Code, Frame, HostPath, Policy, Scopes, Sha256, ToolSpec};
+use fumehood_core::{AgentLabel, Call, Code, Frame, HostPath, Policy, Scopes, Sha256, ToolName, ToolSpec};
 use fumehood_gate::Plan;
 use fumehood_gate::ports::{Answer, Facts, Outage, PolicySource, Ruling};
 use fumehood_store::{Home, PolicyFile, Settings, Surroundings, TrustScopes};
@@ -19,11 +22,28 @@ use super::run::safety_bar;
 pub(super) struct HostPolicy {
     pub(super) home: Home,
     pub(super) surroundings: Surroundings,
-    /// What `fumehood.toml` said.
-    pub(super) settings: Settings,
+    /// What `fumehood.toml` said, for each tool.
+    pub(super) settings: Arc<WorkedOutUnder>,
+}
+
+/// The settings under which the tools on offer were worked out.
+#[derive(Default)]
+pub(super) struct WorkedOutUnder(Mutex<BTreeMap<ToolName, Settings>>);
+
+impl WorkedOutUnder {
+    /// The tool is on offer under these.
+    pub(super) fn set(&self, tool: &ToolName, settings: Settings) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.clone(), settings);
+    }
+
+    fn is(&self, tool: &ToolName, settings: Option<&Settings>) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.is_some_and(|settings| all.get(tool) == Some(settings))
+    }
 }
 
 /// Where a yes would come from, and whether the policy takes one from there.
+#[derive(Clone)]
 pub(super) struct SurfaceRule {
     pub(super) home: Home,
     pub(super) surface: Surface,
@@ -46,7 +66,7 @@ impl PolicySource for HostPolicy {
                 }
                 _ => answer(&decision, why),
             };
-            Ruling { policy: self.under(settings.as_ref(), decision.policy), answer }
+            Ruling { policy: self.under(tool.name(), settings.as_ref(), decision.policy), answer }
         }))
     }
 }
@@ -54,8 +74,8 @@ impl PolicySource for HostPolicy {
 impl HostPolicy {
     /// The digest of the policy. Under other settings it is that of another one: what was shown or allowed was another call,
     /// whose overlay, envelope or interpreter the deployer has taken back meanwhile.
-    fn under(&self, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
-        if settings == Some(&self.settings) {
+    fn under(&self, tool: &ToolName, settings: Option<&Settings>, policy: Sha256) -> Sha256 {
+        if self.settings.is(tool, settings) {
             return policy;
         }
         let mut frame = Frame::new("policy-under-other-settings", 1);

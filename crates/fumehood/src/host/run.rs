@@ -2,8 +2,10 @@
 
 mod approver;
 mod arguments;
+mod attended;
 mod call;
 mod chosen;
+mod gated;
 mod interpreters;
 mod notes;
 mod report;
@@ -11,27 +13,28 @@ mod switches;
 mod workshop;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use fumehood_core::call::{exact_schema, script_schema};
 use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
-use fumehood_core::{AgentLabel, Code, Json, RawCall, SkillName, ToolSpec};
-use fumehood_gate::{Cancel, Gate, Listeners, Offer};
+use fumehood_core::{AgentLabel, Code, Json, ProposalId, RawCall, SkillName, ToolSpec};
+use fumehood_gate::Cancel;
 use fumehood_runners::script::{Granted, Script, ScriptSkill, Source, WorkspaceAccess};
-use fumehood_store::{AnyFolder, CaptureError, Settings, Snapshot};
+use fumehood_store::{AnyFolder, CaptureError, Home, Settings, Snapshot};
 
-use super::person::Asking;
-use super::policy::{HostPolicy, SurfaceRule};
-use super::ports::{SystemClock, SystemEntropy};
+use super::question::{Notes, Wording};
 use super::{Host, Opened, Person};
 use crate::fault::Fault;
 use crate::report::RunReport;
+use attended::Attended;
 pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
+use gated::{Identity, Wanted};
 use workshop::Bench;
 
-pub(super) use switches::safety_bar;
+pub(super) use gated::{Gated, Patience, Tell};
+pub(super) use switches::{execute_bar, refuse_safe_mode, safety_bar};
 
 /// What somebody wants to run.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +47,8 @@ pub struct RunRequest {
     pub script: String,
     /// Arguments of a declared script, by name, as typed.
     pub params: Vec<(String, String)>,
+    /// Arguments of a declared script as a JSON object, in place of `params`.
+    pub named: Option<Json>,
     /// The exact arguments of a script that nobody declared.
     pub argv: Option<Vec<String>>,
     /// The interpreter of a script that nobody declared, if its file does not say.
@@ -67,6 +72,8 @@ pub struct RunRequest {
 /// What a run tells while it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStep {
+    /// Somebody said yes, or nobody had to, and its files are laid out.
+    Staging,
     /// The script runs.
     Started,
     /// Nothing of it is left.
@@ -83,14 +90,80 @@ pub(super) struct Captured {
     pub(super) inspection: Inspection,
 }
 
-/// A call that can be made, or only looked at.
-pub(super) struct Prepared {
+/// A call of a script that can be made, or only looked at.
+pub(super) struct Ready {
     pub(super) spec: ToolSpec,
     pub(super) raw: RawCall,
-    pub(super) bench: Bench,
-    pub(super) script: Script,
-    pub(super) source: Source,
-    pub(super) base: PathBuf,
+    pub(super) settings: Settings,
+    granted: Granted,
+    chosen: Chosen,
+}
+
+/// Who makes a call: how long it waits, how it is given up, and who is told how far it is.
+pub(super) struct Call<'c> {
+    pub(super) patience: Patience,
+    pub(super) cancel: &'c Cancel,
+    pub(super) tell: Tell,
+}
+
+impl<'c> Call<'c> {
+    /// One that waits for the person.
+    pub(super) fn of_person(cancel: &'c Cancel, tell: impl FnMut(RunStep) + Send + 'static) -> Self {
+        Self { patience: Patience::Waits, cancel, tell: Box::new(tell) }
+    }
+}
+
+/// Why a call did not run: a fault, and the request that is still open if that is why.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The fault.
+    pub fault: Fault,
+    /// The request that nobody has answered: the same call made again finds it.
+    pub pending: Option<ProposalId>,
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self { fault, pending: None }
+    }
+}
+
+impl Ready {
+    /// The script, as the host runs it now.
+    pub(super) fn script(&self, host: &Host, bench: &Bench, home: &Home, skill: &Captured) -> Script {
+        let Chosen { source, overlay, fail_on_nonzero_exit, .. } = &self.chosen;
+        let workshop = host.workshop(bench, home, self.settings.clone(), skill);
+        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), *overlay);
+        let script = Script::new(workshop, of, source.clone(), self.granted.clone());
+        script.fail_on_nonzero_exit(*fail_on_nonzero_exit)
+    }
+
+    /// Makes the call.
+    pub(super) fn pass(
+        self,
+        host: &Host,
+        gated: &Gated,
+        skill: &Captured,
+        (home, purpose): (&Home, Option<&'static str>),
+        call: Call<'_>,
+    ) -> Result<RunReport, Refusal> {
+        let planner = self.script(host, &gated.bench, home, skill);
+        let Self { spec, raw, settings, granted, chosen } = self;
+        let notes = notes::of(&chosen.source, &skill.snapshot, &granted);
+        let what = format!("{:?} {:?} {granted:?}", chosen.source, chosen.overlay);
+        let wanted = Wanted {
+            spec,
+            planner,
+            identity: Identity::of(skill, what, settings),
+            wording: host.wording(&gated.bench, skill, purpose, notes),
+        };
+        let Call { patience, cancel, tell } = call;
+        let ended = gated.pass(wanted, &raw, patience, cancel, tell)?;
+        gated.bench.remember(skill, &ended);
+        let pending = ended.as_ref().err().and_then(|error| error.pending);
+        let report = report::of(ended, raw.tool, skill, skill.snapshot.revision());
+        report.map_err(|fault| Refusal { fault, pending })
+    }
 }
 
 impl Host {
@@ -120,7 +193,8 @@ impl Host {
         self.run_captured(&skill, request, person, cancel, None, tell)
     }
 
-    /// The one way to run a script of a skill, for whatever reason: `purpose` says to the person which, if it is the host's.
+    /// The one way to run a script of a skill for a person who is there, for whatever reason: `purpose` says to them which, if
+    /// it is the host's.
     pub(super) fn run_captured(
         &self,
         skill: &Captured,
@@ -132,105 +206,30 @@ impl Host {
     ) -> Result<RunReport, Fault> {
         let home = self.home()?;
         let settings = self.settings(&home)?;
-        switches::refuse_safe_mode(&settings)?;
+        refuse_safe_mode(&settings)?;
         let chosen = skill.choose(request, &settings)?;
-        let (person, surface) = approver::of(request.approve.as_deref(), skill, &settings, person)?;
-        let (is_flag_configured, now) = (settings.approve_by_revision_flag, settings.clone());
-        let Prepared { spec, raw, bench, script, source, base } =
-            self.prepare(skill, request, settings, chosen)?;
-        let record = bench.history(skill);
-        let rule = SurfaceRule { home: home.clone(), surface, is_flag_configured };
-        // Who may not say yes there is not asked.
-        let is_open = rule.is_open();
-        let refused = Arc::new(OnceLock::new());
-        let asking = person.filter(|_| is_open).map(|person| {
-            Arc::new(Asking {
-                person,
-                rule,
-                purpose,
-                state_folder: self.state_folder(),
-                record,
-                notes: notes::of(request, &source, &skill.snapshot, &base),
-                cancel: cancel.clone(),
-                vouch: self.vouching(),
-                refused: Arc::clone(&refused),
-                decider: OnceLock::new(),
-            })
-        });
-        let policy = HostPolicy { home, surroundings: self.surroundings.clone(), settings: now };
-        let gate = self.gate(policy, &bench, asking.as_ref(), tell)?;
-        let revision = skill.snapshot.revision();
-        let offer = Offer::new(spec, script).map_err(|error| Fault::of(&error, REPORT))?;
-        gate.offer(vec![offer]).map_err(|error| Fault::of(&error, "choose another name for the script"))?;
-        let ended = gate.call(&raw, cancel);
-        bench.remember(skill, &ended);
-        gate.end();
-        report::of(ended, raw.tool, skill, revision).map_err(|fault| denied(fault, is_open, refused.get()))
+        let attended = Attended::of(request.approve.as_deref(), skill, &settings, (&home, person))?;
+        let ready = self.ready(skill, request, settings, chosen)?;
+        let gated = attended.open(self, &home, &ready.settings, cancel)?;
+        let ended = ready.pass(self, &gated, skill, (&home, purpose), Call::of_person(cancel, tell));
+        gated.end();
+        ended.map_err(|refusal| attended.fault(refusal.fault))
     }
 
-    /// Everything up to the call itself.
-    pub(super) fn prepare(
+    /// A call as it was asked for, checked as far as that goes before anything is opened.
+    pub(super) fn ready(
         &self,
         skill: &Captured,
         request: &RunRequest,
         settings: Settings,
         chosen: Chosen,
-    ) -> Result<Prepared, Fault> {
+    ) -> Result<Ready, Fault> {
         let spec = spec(skill, &chosen, &settings)?;
-        let granted = self.granted(request);
         let raw = RawCall {
             tool: spec.name().as_str().to_owned(),
             arguments: arguments::of(request, &chosen.source, settings.envelope.timeout_max())?,
         };
-        let bench = self.bench(&self.home()?, settings, skill)?;
-        let (source, base) = (chosen.source.clone(), granted.base.clone());
-        let script = Script::new(
-            Arc::clone(&bench.workshop),
-            ScriptSkill::new(
-                skill.source.clone(),
-                skill.name.clone(),
-                skill.snapshot.clone(),
-                chosen.overlay,
-            ),
-            chosen.source,
-            granted,
-        );
-        let script = script.fail_on_nonzero_exit(chosen.fail_on_nonzero_exit);
-        Ok(Prepared { spec, raw, bench, script, source, base })
-    }
-
-    fn gate(
-        &self,
-        policy: HostPolicy,
-        bench: &Bench,
-        asking: Option<&Arc<Asking>>,
-        mut tell: impl FnMut(RunStep) + Send + 'static,
-    ) -> Result<Gate, Fault> {
-        let mut listeners = Listeners::new();
-        listeners.add(move |event: &fumehood_core::Event| match event.kind() {
-            fumehood_core::EventKind::SandboxStarted { .. } => tell(RunStep::Started),
-            fumehood_core::EventKind::SandboxEnded { .. } => tell(RunStep::Ended),
-            _ => {}
-        });
-        let builder = Gate::builder(
-            agent()?,
-            Arc::new(SystemClock),
-            Arc::new(SystemEntropy),
-            Arc::new(policy),
-            bench.journal(),
-            bench.results(),
-        );
-        let builder = builder.listeners(Arc::new(listeners)).state_folder(self.state_folder());
-        let builder = match asking {
-            Some(asking) => builder.approver(Arc::clone(asking) as _),
-            None => builder,
-        };
-        let gate = builder.build().map_err(|outage| Fault::of(&outage, "try again"))?;
-        if let Some(asking) = asking {
-            // It was made just now, so nobody has set it.
-            let _ = asking.decider.set(gate.decider());
-        }
-        Ok(gate)
+        Ok(Ready { spec, raw, granted: self.granted(request), chosen, settings })
     }
 
     /// The bytes of a skill, all later steps work from them.
@@ -272,6 +271,17 @@ impl Host {
             write: request.write.clone(),
             out: request.out.as_ref().map(|out| current.join(out)),
         }
+    }
+
+    /// How calls of a skill's tools are put to a person.
+    fn wording(
+        &self,
+        bench: &Bench,
+        skill: &Captured,
+        purpose: Option<&'static str>,
+        notes: Notes,
+    ) -> Wording {
+        Wording { purpose, state_folder: self.state_folder(), record: bench.history(skill), notes }
     }
 
     pub(super) fn state_folder(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use fumehood_core::inspect::{FileBytes, Inspection, inspect};
 use fumehood_core::script::HintSource;
 use fumehood_core::skill::{Enforcement, FIELDS, Rescue, SkillText};
 use fumehood_core::{Code, Diagnostic, RelPath, Shown, SkillName};
-use fumehood_store::{BytesOf, CaptureError, FileError, Folder, Home, Settings, Snapshot};
+use fumehood_store::{BytesOf, CaptureError, FileError, Folder, Home, Settings, SkillMd, Snapshot};
 
 use super::check::name_of;
 use super::run::GIVEN;
@@ -36,6 +36,18 @@ impl Host {
     /// # Errors
     /// `E_SKILL_NOT_FOUND`, `E_SKILL_AMBIGUOUS`, `E_SKILL_MD_MISSING`, `E_PROJECT_INERT`, and those of [`Host::list`].
     pub fn show(&self, skill: &str, roots: &[PathBuf]) -> Result<ShowReport, Fault> {
+        let (report, inspection, _) = self.shown(skill, roots)?;
+        let bars = self.execution_bars(inspection.execution.accepted().is_some());
+        let execution = execution(&inspection, bars);
+        Ok(ShowReport { execution_available: execution.available, execution, ..report })
+    }
+
+    /// Everything but what of the host keeps the skill from running, with what it was read from.
+    pub(super) fn shown(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+    ) -> Result<(ShowReport, Inspection, SkillMd), Fault> {
         let Opened { folder, source, shadowed_by } = self.open(skill, roots)?;
         let (captured, facts) = (folder.capture(), folder.facts());
         let captured = match captured {
@@ -59,9 +71,7 @@ impl Host {
             let finding = Diagnostic::new(fumehood_core::Coded::code(&error), error.to_string());
             report.diagnostics.extend(findings(&[finding]));
         }
-        let bars = self.execution_bars(inspection.execution.accepted().is_some());
-        let execution = execution(&inspection, bars);
-        Ok(ShowReport { source, shadowed_by, execution_available: execution.available, execution, ..report })
+        Ok((ShowReport { source, shadowed_by, ..report }, inspection, md))
     }
 
     /// What the settings declare for a skill. Settings that cannot be read declare nothing: `run` says what is wrong with them,
@@ -212,7 +222,7 @@ fn format(file: &str, skill: Option<&SkillText>) -> FormatSupport {
 }
 
 /// What keeps the skill from running: reasons of its own, then `bars` of the host's.
-fn execution(inspection: &Inspection, bars: Vec<(Code, String)>) -> ExecutionSupport {
+pub(super) fn execution(inspection: &Inspection, bars: Vec<(Code, String)>) -> ExecutionSupport {
     let own = inspection.execution_bars().into_iter().map(|(code, message)| (code, message.to_owned()));
     let reasons: Vec<_> = own.chain(bars).map(Reason::of).collect();
     ExecutionSupport {

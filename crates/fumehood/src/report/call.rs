@@ -13,6 +13,8 @@ pub struct CallReport {
     pub result: CheckedResult,
     /// Why it failed, if it did.
     pub failure: Option<Fault>,
+    /// Its whole answer as it was kept, if it was: `art_` and 32 hex digits.
+    pub artifact: Option<String>,
     /// What the program wrote to standard error: at most 16 KiB. Overwritten when this is dropped.
     pub errors: Wiped,
 }

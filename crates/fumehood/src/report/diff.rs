@@ -1,6 +1,8 @@
 //! The shape of a difference between two skills.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// The answer of `diff`.
 #[derive(Clone, Debug, Serialize)]
@@ -57,10 +59,11 @@ pub struct ChangedFile {
 }
 
 /// One line of a difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LineChange {
     /// `added`, `removed` or `same` (context).
-    pub change: &'static str,
+    pub change: Cow<'static, str>,
     /// The line's number before, from 1.
     pub before: Option<usize>,
     /// The line's number after, from 1.

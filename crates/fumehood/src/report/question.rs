@@ -1,13 +1,16 @@
 //! What a person is asked before something runs, as any face can show it.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::LineChange;
 
 /// A request for approval of one call.
 ///
 /// Everything a skill's author or a caller wrote in it is as they wrote it: whoever shows it makes it visible first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
     /// 1.
     pub schema_version: u32,
@@ -62,7 +65,8 @@ pub struct Question {
 }
 
 /// The skill that something runs from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SkillAsked {
     /// The label of its source.
     pub source: String,
@@ -77,8 +81,8 @@ pub struct SkillAsked {
 }
 
 /// What is on record of a skill.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "state")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state", deny_unknown_fields)]
 pub enum History {
     /// Nothing of it was ever approved here.
     First,
@@ -105,22 +109,24 @@ pub enum History {
 }
 
 /// How a file of a skill differs from the one of the revision that was approved last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FileSince {
     /// Its path in the skill.
     pub path: String,
     /// `added`, `changed` or `removed`.
-    pub change: &'static str,
+    pub change: Cow<'static, str>,
     /// The lines that differ, and those around them: at most 200 for all files together. None for a file that is gone.
     pub lines: Vec<LineChange>,
     /// Lines beyond those.
     pub lines_left_out: usize,
     /// Why no lines are shown, if they should be.
-    pub not_shown: Option<&'static str>,
+    pub not_shown: Option<Cow<'static, str>>,
 }
 
 /// The interpreter of a script.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InterpreterAsked {
     /// The file that runs.
     pub path: String,
@@ -133,7 +139,8 @@ pub struct InterpreterAsked {
 /// An argument of a script that nobody declared, which is passed as it stands, and which the script takes otherwise than it is
 /// meant, most likely: a relative path counts from the skill's folder, where there is no such file, and there is one of this
 /// name where the person is; or an absolute one names a file that the script may not read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ArgumentNote {
     /// The argument.
     pub argument: String,
@@ -146,7 +153,8 @@ pub struct ArgumentNote {
 }
 
 /// A variable of the environment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -155,7 +163,8 @@ pub struct Variable {
 }
 
 /// A file of the person's that a program may touch.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FileAsked {
     /// `read`, `read_folder`, `replace`, `create`, `change_folder` or `collect`.
     pub usage: String,
@@ -168,7 +177,8 @@ pub struct FileAsked {
 }
 
 /// A limit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LimitAsked {
     /// Its name.
     pub name: String,
@@ -179,7 +189,8 @@ pub struct LimitAsked {
 }
 
 /// One axis of the sandbox.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AxisAsked {
     /// Its name.
     pub name: String,

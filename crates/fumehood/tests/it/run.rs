@@ -18,11 +18,14 @@ mod readme;
 mod scopes;
 mod settings;
 mod slow;
+mod trusted_calls;
 
 use std::path::Path;
 
 use fumehood_testkit::{Answer, Call, Skill, World, skill};
 use serde_json::{Value, json};
+
+pub(crate) use passphrase::HASH;
 
 use crate::{program, text};
 
@@ -30,7 +33,7 @@ use crate::{program, text};
 const ASKED: &str = "[y/N]\u{1b}[0m ";
 
 /// A world whose folders a script can be given. At `/tmp` it has a folder of its own.
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::below("/var/tmp", program())
 }
 
@@ -73,7 +76,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The skill `tool` with one declared script `go`, run by `sh`.
-fn scripted(params: &Value, script: &str) -> Skill {
+pub(crate) fn scripted(params: &Value, script: &str) -> Skill {
     let manifest = json!({"schemaVersion": 1, "scripts": [
         {"name": "go", "path": "go.sh", "description": "Goes.", "interpreter": "sh", "params": params},
     ]});
@@ -133,7 +136,7 @@ fn receipt(world: &World) -> Value {
 }
 
 /// The journal is whole, and nothing lies where runs have what is not for keeping.
-fn assert_clean(world: &World) {
+pub(crate) fn assert_clean(world: &World) {
     let verified = world.json(["audit", "verify"]);
     assert!(verified["rows"].as_u64().unwrap() > 0, "{verified}");
     for folder in ["staging", "transactions/open", "transactions/gone", "artifacts/new", "artifacts/gone"] {

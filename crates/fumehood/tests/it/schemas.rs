@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{repository_file, world, world_with};
 
-const SHAPES: [&str; 33] = [
+const SHAPES: [&str; 35] = [
     "adopt",
     "adopt-accept",
     "list",
@@ -32,6 +32,8 @@ const SHAPES: [&str; 33] = [
     "audit-head",
     "interpreters",
     "interpreters-repin",
+    "pending",
+    "decision",
     "passphrase",
     "policy-check",
     "policy-explain",

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fumehood_core::consent::{CONSENT_WINDOW, ConsentError, State};
 use fumehood_core::event::Denial;
 use fumehood_core::tool::Failure;
-use fumehood_core::{Binding, CallId, EventKind, Now, ProposalId, Sha256, WallTime};
+use fumehood_core::{
+    Binding, CallId, EventKind, Now, ProposalId, RelPath, Sha256, SkillName, ToolName, WallTime,
+};
 
 use super::course::{Approved, Course};
 use super::denial::of_ledger;
@@ -29,7 +31,7 @@ struct Parked {
     id: ProposalId,
     call: CallId,
     offer: Arc<Offer>,
-    arguments: Sha256,
+    subject: Subject,
     made: Now,
     /// What was shown. It is kept so that what the plan holds open cannot be replaced by something that looks the same;
     /// `None` until whoever shows it is done.
@@ -38,10 +40,20 @@ struct Parked {
     is_told: bool,
 }
 
+/// What a request is about, whatever revision, settings or policy it was made under. One tool may stand for many files, so
+/// its name is not enough.
+#[derive(PartialEq, Eq)]
+struct Subject {
+    tool: ToolName,
+    skill: Option<(String, SkillName)>,
+    file: Option<RelPath>,
+    arguments: Sha256,
+}
+
 /// What a call finds.
 enum Found {
     /// Nothing. It has a request of its own now, which is yet to be shown, and which takes the place of these: they were
-    /// about the same tool and arguments, and something else has changed.
+    /// about the same thing with the same arguments, and something else has changed.
     Nothing(Vec<Parked>),
     /// A request that nobody has answered.
     Open(ProposalId),
@@ -64,9 +76,7 @@ impl Parking {
         let now = new.made;
         let mut parked = self.lock();
         let Some(found) = parked.get_mut(&binding) else {
-            let is_same = |old: &Parked| {
-                old.offer.spec().name() == new.offer.spec().name() && old.arguments == new.arguments
-            };
+            let is_same = |old: &Parked| old.subject == new.subject;
             let replaced: Vec<_> = parked.values().filter(|old| is_same(old)).map(|old| old.id).collect();
             consents.propose(now, wall, new.id, binding, &replaced)?;
             let replaced = parked.extract_if(.., |_, old| is_same(old)).map(|(_, old)| old).collect();
@@ -123,8 +133,8 @@ impl Course<'_> {
         let id = ProposalId::from_random(id);
         let created = ports.clock.wall();
         let offer = Arc::clone(&self.offer);
-        let arguments = self.call.invocation().sha256();
-        let new = Parked { id, call: self.id, offer, arguments, made: now, shown: None, is_told: false };
+        let subject = self.subject(&planned);
+        let new = Parked { id, call: self.id, offer, subject, made: now, shown: None, is_told: false };
         let binding = planned.binding;
         match parking.find(binding, new, consents, created).map_err(of_ledger)? {
             Found::Nothing(replaced) => {
@@ -157,6 +167,16 @@ impl Course<'_> {
         }
         parking.keep(planned);
         Err(pending(id))
+    }
+
+    fn subject(&self, planned: &Planned) -> Subject {
+        let skill = planned.plan.skill.as_ref();
+        Subject {
+            tool: self.spec().name().clone(),
+            skill: skill.map(|skill| (skill.source.clone(), skill.name.clone())),
+            file: planned.plan.command.as_ref().map(|command| command.file.clone()),
+            arguments: self.call.invocation().sha256(),
+        }
     }
 }
 

@@ -12,26 +12,33 @@ use super::Args;
 /// The command line, with a first screen of its own.
 pub(in crate::cli) fn command() -> clap::Command {
     let command = Args::command();
-    let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    let mut template = "{about-with-newline}{usage-heading} {usage}, or fumehood help COMMAND\n".to_owned();
     for (heading, names) in GROUPS {
         let _ = write!(template, "\n{heading}:\n");
         for name in *names {
-            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+            let of_one = || command.find_subcommand(name).and_then(clap::Command::get_about);
+            let of_both = BOTH.iter().find(|(names, _)| names == name).map(|(_, about)| (*about).to_owned());
+            let about = of_both.or_else(|| of_one().map(ToString::to_string)).unwrap_or_default();
             let _ = writeln!(template, "  {name:<14} {about}");
         }
     }
-    template.push_str("  help           Print this, or what a command does: fumehood help COMMAND\n");
     template.push_str("\nOptions:\n{options}{after-help}");
     command.help_template(template)
 }
 
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Read skills", &["check", "list", "show", "cat", "diff"]),
-    ("Run", &["run", "call", "adopt"]),
+    ("Read skills", &["check", "list", "show, cat", "diff"]),
+    ("Run", &["run", "call", "adopt", "serve, setup"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
-    ("Decide", &["policy", "trust", "passphrase"]),
+    ("Decide", &["pending", "approve, deny", "policy", "trust", "passphrase"]),
     ("Set up", &["trust-project", "interpreters", "doctor"]),
+];
+
+/// Commands that share a line, so that the first screen is one.
+const BOTH: &[(&str, &str)] = &[
+    ("approve, deny", "Answer one of them at the terminal: once all of it is shown, or no at once"),
+    ("show, cat", "Show one skill: files, claims, scripts, findings, revision; print a file of it"),
+    ("serve, setup", "Serve an agent over the Model Context Protocol; print the settings for that"),
 ];
 
 /// The error with what to type instead, where we know more than what is in the way.
@@ -68,14 +75,18 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group() {
-        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter()).flat_map(|names| names.split(", ")).collect();
         let all: Vec<_> = Args::command().get_subcommands().map(|one| one.get_name().to_owned()).collect();
         grouped.sort_unstable();
         let mut expected = all.clone();
         expected.sort_unstable();
         assert_eq!(grouped, expected);
         let help = command().render_help().to_string();
-        assert!(all.iter().all(|name| help.contains(&format!("\n  {name} "))), "{help}");
+        let begins =
+            |name: &str| help.contains(&format!("\n  {name} ")) || help.contains(&format!("\n  {name}, "));
+        let is_there = |name: &String| begins(name) || help.contains(&format!(", {name} "));
+        assert!(all.iter().all(is_there), "{help}");
         assert!(help.lines().count() <= 40 && help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
 

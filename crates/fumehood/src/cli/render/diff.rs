@@ -52,14 +52,17 @@ fn changed(text: &mut String, file: &ChangedFile) {
 /// them is said.
 pub(super) fn since(text: &mut String, files: &[FileSince]) {
     for file in files.iter().take(FILES_SHOWN) {
-        let style = match file.change {
+        let style = match &*file.change {
             "added" => GOOD,
             "removed" => ERROR,
             _ => BOLD,
         };
         let path = Shown::inline(&file.path).at_most(1024);
-        let reason =
-            file.not_shown.map(|reason| format!("  not shown by lines: {reason}")).unwrap_or_default();
+        let reason = file
+            .not_shown
+            .as_ref()
+            .map(|reason| format!("  not shown by lines: {reason}"))
+            .unwrap_or_default();
         let _ = writeln!(text, "  {style}{:<7}{RESET}  {path}{reason}", file.change);
         lines(text, &file.lines);
         if file.lines_left_out > 0 {
@@ -82,7 +85,7 @@ pub(super) fn lines(text: &mut String, lines: &[LineChange]) {
         if last.is_some_and(|last| !follows(last, line)) {
             let _ = writeln!(text, "    …");
         }
-        let (style, sign) = match line.change {
+        let (style, sign) = match &*line.change {
             "added" => (GOOD, '+'),
             "removed" => (ERROR, '-'),
             _ => ("", ' '),

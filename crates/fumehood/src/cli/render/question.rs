@@ -5,8 +5,8 @@ use std::fmt::{Display, Write as _};
 
 use fumehood_core::Shown;
 
-use super::diff::since;
-use super::when::when;
+use super::diff::since as since_approved;
+use super::when::{since, when};
 use super::{plural, quoted};
 use crate::cli::output::{BOLD, RESET, WARNING};
 use crate::report::{ArgumentNote, AxisAsked, FileAsked, History, Question};
@@ -16,14 +16,14 @@ pub(in crate::cli) fn prompt() -> String {
     format!("{BOLD}Run it once? [y/N]{RESET} ")
 }
 
-/// The question, without its last line.
-pub(in crate::cli) fn question(question: &Question) -> String {
+/// The question, without its last line. `now_unix_ms` is given for one that was not made just now.
+pub(in crate::cli) fn question(question: &Question, now_unix_ms: Option<u64>) -> String {
     let mut text = String::new();
     let out = &mut text;
     let (file, skill) = (quoted(&question.file), quoted(&question.skill.name));
     let _ = writeln!(out, "\n{BOLD}Run {file} from {skill}?{RESET}\n");
     changes(out, &question.skill.history);
-    asked(out, question);
+    asked(out, question, now_unix_ms);
     confined(out, question);
     runs(out, question);
     touches(out, question);
@@ -38,7 +38,7 @@ fn changes(out: &mut String, history: &History) {
     let _ =
         writeln!(out, "  {} {differ} from the revision that was approved last,", plural(files.len(), "file"));
     let _ = writeln!(out, "  {revision}:");
-    since(out, files);
+    since_approved(out, files);
     let _ = writeln!(out);
 }
 
@@ -48,16 +48,20 @@ fn bounds(out: &mut String, axes: &[AxisAsked]) {
     let open: Vec<_> = open.map(|axis| axis.name.as_str()).collect();
     let _ = match open.as_slice() {
         [] => writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network."),
-        open => writeln!(
-            out,
-            "\n{WARNING}FULL TRUST{RESET}: this system does not enforce {}. There it does whatever you yourself may do.",
-            open.join(", ")
-        ),
+        open => writeln!(out, "\n{}", full_trust(open)),
     };
 }
 
+/// What is said where axes of the sandbox are not enforced.
+pub(super) fn full_trust(open: &[&str]) -> String {
+    let open = open.join(", ");
+    format!(
+        "{WARNING}FULL TRUST{RESET}: this system does not enforce {open}. There it does whatever you yourself may do."
+    )
+}
+
 /// Who asks, and why.
-fn asked(out: &mut String, question: &Question) {
+fn asked(out: &mut String, question: &Question, now_unix_ms: Option<u64>) {
     let skill = &question.skill;
     if question.declared && !question.description.is_empty() {
         let label = if skill.overlay.is_some() { "described as" } else { "its author says" };
@@ -65,7 +69,11 @@ fn asked(out: &mut String, question: &Question) {
     }
     line(out, "asked by", format_args!("{}, in {}", whole(&question.agent), question.run));
     line(out, "asked because", &question.why);
-    line(out, "request", format_args!("{}, open for 5 minutes, good once", question.id));
+    let open = match now_unix_ms {
+        None => "open for 5 minutes".to_owned(),
+        Some(now) => since(question.created_unix_ms, question.expires_unix_ms, now),
+    };
+    line(out, "request", format_args!("{}, {open}, good once", question.id));
     if let Some(folder) = &question.state_folder {
         line(out, "state folder", whole(folder));
     }
@@ -258,7 +266,7 @@ mod tests {
     #[test]
     fn a_checked_tool_is_asked_about_with_full_trust_where_that_is_so() {
         let shown = |axes| {
-            let text = question(&of_a_checked_tool(axes));
+            let text = question(&of_a_checked_tool(axes), None);
             [BOLD, RESET, WARNING].iter().fold(text, |text, style| text.replace(&style.to_string(), ""))
         };
         let open = shown(vec![axis("reads", "not_enforced"), axis("network", "enforced")]);

@@ -8,6 +8,17 @@ pub(super) fn when(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// `made 1 min 5 s ago, open for 3 min 55 s` of something that expires.
+pub(super) fn since(made_unix_ms: u64, expires_unix_ms: u64, now_unix_ms: u64) -> String {
+    let ago = span(now_unix_ms.saturating_sub(made_unix_ms));
+    format!("made {ago} ago, open for {}", span(expires_unix_ms.saturating_sub(now_unix_ms)))
+}
+
+fn span(ms: u64) -> String {
+    let seconds = ms / 1000;
+    if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }
+}
+
 /// Year, month and day of a number of days since 1970, by the calendar's own cycle of 400 years. Years begin in March, so
 /// that the day that comes and goes is the last one.
 fn civil(days: u64) -> (u64, u64, u64) {
@@ -37,5 +48,13 @@ mod tests {
             assert_eq!(when(seconds * 1000 + 999), text);
         }
         assert!(when(u64::MAX).ends_with('Z'));
+    }
+
+    #[test]
+    fn what_expires_says_how_long_it_is_there() {
+        assert_eq!(since(1000, 301_000, 66_500), "made 1 min 5 s ago, open for 3 min 54 s");
+        // The clock was set meanwhile.
+        assert_eq!(since(1000, 301_000, 0), "made 0 s ago, open for 5 min 1 s");
+        assert_eq!(since(1000, 301_000, 900_000), "made 14 min 59 s ago, open for 0 s");
     }
 }

@@ -12,7 +12,12 @@ use crate::fault::Fault;
 /// The arguments of the call, as JSON text.
 pub(super) fn of(request: &RunRequest, source: &Source, timeout_max: Duration) -> Result<Vec<u8>, Fault> {
     let mut fields = match source {
-        Source::Declared(claim) => typed(request, claim.params())?,
+        Source::Declared(claim) => match &request.named {
+            // What does not fit is for the gate to say, as for any caller's.
+            Some(Json::Object(fields)) => fields.clone().into_iter().collect(),
+            Some(_) => return Err(wrong("args", "is an object", "name each argument")),
+            None => typed(request, claim.params())?,
+        },
         Source::Undeclared { .. } => {
             let argv = request.argv.iter().flatten().cloned().map(Json::String);
             vec![("argv".to_owned(), Json::Array(argv.collect()))]

@@ -1,7 +1,7 @@
 //! `call`: the checked tool of a skill, JSON in and JSON out.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use fumehood_core::checked::{Answer, CheckedFacts, CheckedResult, Problem};
 use fumehood_core::inspect::ManifestState;
@@ -11,16 +11,17 @@ use fumehood_core::policy::Mode;
 use fumehood_core::receipt::Processes;
 use fumehood_core::tool::{Effect, Origin, Tier, ToolDefinition};
 use fumehood_core::{Code, Coded as _, RawCall, Shown, ToolSpec};
-use fumehood_gate::{Cancel, Completed, GateError, Offer};
+use fumehood_gate::{Cancel, Completed, GateError};
 use fumehood_runners::checked::{Checked, NODE};
 use fumehood_runners::script::ScriptSkill;
-use fumehood_store::{Pins, PolicyFile, Settings, read_typed};
+use fumehood_store::{Home, Pins, PolicyFile, Settings, read_typed};
 
+use super::attended::Attended;
+use super::gated::{Gated, Identity, Wanted};
 use super::switches::{HostSwitches, execute_bar, safety_bar};
-use super::{Captured, REPORT, RunStep, approver, denied, report};
+use super::workshop::Bench;
+use super::{Call, Captured, REPORT, Refusal, RunStep, report};
 use crate::fault::Fault;
-use crate::host::person::Asking;
-use crate::host::policy::{HostPolicy, SurfaceRule};
 use crate::host::{Host, Person};
 use crate::report::{CallReport, Reason};
 
@@ -75,64 +76,15 @@ impl Host {
         let settings = self.settings(&home)?;
         let input = self.input(&request.input)?;
         let skill = self.captured(&request.skill, &request.roots)?;
-        let manifest = skill.callable()?;
-        if let Some((code, message)) = execute_bar(&settings).or_else(|| safety_bar(&settings)) {
-            return Err(Fault::new(code, message, "the person who runs fumehood can switch that there"));
-        }
-        let spec = spec(&skill, &manifest)?;
-        let (person, surface) = approver::of(request.approve.as_deref(), &skill, &settings, person)?;
-        let pins = Pins::open(&home);
-        let rule = SurfaceRule {
-            home: home.clone(),
-            surface,
-            is_flag_configured: settings.approve_by_revision_flag,
-        };
-        // Who may not say yes there is not asked.
-        let is_open = rule.is_open();
-        let policy = HostPolicy {
-            home: home.clone(),
-            surroundings: self.surroundings.clone(),
-            settings: settings.clone(),
-        };
-        let bench = self.bench(&home, settings, &skill)?;
-        let refused = Arc::new(OnceLock::new());
-        let asking = person.filter(|_| is_open).map(|person| {
-            Arc::new(Asking {
-                person,
-                rule,
-                purpose: None,
-                state_folder: self.state_folder(),
-                record: bench.history(&skill),
-                notes: Box::new(|_| Vec::new()),
-                cancel: cancel.clone(),
-                vouch: self.vouching(),
-                refused: Arc::clone(&refused),
-                decider: OnceLock::new(),
-            })
-        });
-        let gate = self.gate(policy, &bench, asking.as_ref(), tell)?;
-        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
-        let switches = HostSwitches { home, surroundings: self.surroundings.clone() };
-        let checked = Checked::new(Arc::clone(&bench.workshop), of, manifest.clone(), Arc::new(switches));
-        let checked = match request.timeout_ms {
-            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
-            None => checked,
-        };
-        let checked = match &request.workspace {
-            Some(workspace) => checked.workspace(self.surroundings.current.join(workspace)),
-            None => checked,
-        };
-        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };
-        let offer = Offer::new(spec, checked).map_err(|error| Fault::of(&error, REPORT))?;
-        gate.offer(vec![offer]).map_err(|error| Fault::of(&error, REPORT))?;
-        let ended = gate.call(&raw, cancel);
-        bench.remember(&skill, &ended);
-        gate.end();
-        let version = InterpreterKey::parse(NODE).and_then(|key| pins.get(&key).ok().flatten()?.version);
-        answered(ended, &skill, &manifest, version).map_err(|fault| denied(fault, is_open, refused.get()))
+        let ready = skill.ready_call(request, input, settings)?;
+        let attended = Attended::of(request.approve.as_deref(), &skill, &ready.settings, (&home, person))?;
+        let gated = attended.open(self, &home, &ready.settings, cancel)?;
+        let ended = ready.pass(self, &gated, &skill, &home, Call::of_person(cancel, tell));
+        gated.end();
+        ended.map_err(|refusal| attended.fault(refusal.fault))
     }
 
-    fn input(&self, input: &CallInput) -> Result<Vec<u8>, Fault> {
+    pub(in crate::host) fn input(&self, input: &CallInput) -> Result<Vec<u8>, Fault> {
         match input {
             CallInput::Json(bytes) => Ok(bytes.clone()),
             CallInput::File(path) => {
@@ -206,6 +158,66 @@ impl Host {
     }
 }
 
+/// A call of a checked tool that can be made.
+pub(in crate::host) struct ReadyCall {
+    pub(in crate::host) spec: ToolSpec,
+    pub(in crate::host) raw: RawCall,
+    pub(in crate::host) settings: Settings,
+    manifest: ExecutionManifest,
+    workspace: Option<PathBuf>,
+    timeout_ms: Option<u32>,
+}
+
+impl ReadyCall {
+    /// The tool, as the host runs it now.
+    pub(in crate::host) fn checked(
+        &self,
+        host: &Host,
+        bench: &Bench,
+        home: &Home,
+        skill: &Captured,
+    ) -> Checked {
+        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
+        let switches = HostSwitches { home: home.clone(), surroundings: host.surroundings.clone() };
+        let workshop = host.workshop(bench, home, self.settings.clone(), skill);
+        let checked = Checked::new(workshop, of, self.manifest.clone(), Arc::new(switches));
+        let checked = match self.timeout_ms {
+            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
+            None => checked,
+        };
+        match &self.workspace {
+            Some(workspace) => checked.workspace(host.surroundings.current.join(workspace)),
+            None => checked,
+        }
+    }
+
+    /// Makes the call.
+    pub(in crate::host) fn pass(
+        self,
+        host: &Host,
+        gated: &Gated,
+        skill: &Captured,
+        home: &Home,
+        call: Call<'_>,
+    ) -> Result<CallReport, Refusal> {
+        let checked = self.checked(host, &gated.bench, home, skill);
+        let Self { spec, raw, settings, manifest, workspace, timeout_ms } = self;
+        let pins = Pins::open(home);
+        let wanted = Wanted {
+            spec,
+            planner: checked,
+            identity: Identity::of(skill, format!("{workspace:?} {timeout_ms:?}"), settings),
+            wording: host.wording(&gated.bench, skill, None, Box::new(|_, _| Vec::new())),
+        };
+        let Call { patience, cancel, tell } = call;
+        let ended = gated.pass(wanted, &raw, patience, cancel, tell)?;
+        gated.bench.remember(skill, &ended);
+        let pending = ended.as_ref().err().and_then(|error| error.pending);
+        let version = InterpreterKey::parse(NODE).and_then(|key| pins.get(&key).ok().flatten()?.version);
+        answered(ended, skill, &manifest, version).map_err(|fault| Refusal { fault, pending })
+    }
+}
+
 /// A mode in which nothing runs, or a file that nobody can read as it was meant.
 fn policy_bar(file: &PolicyFile) -> Option<(Code, String)> {
     let of_mode = |code: Code, mode: &str| Some((code, format!("the mode of policy.toml is {mode}")));
@@ -231,8 +243,23 @@ fn node_bar(settings: &Settings, pins: &Pins) -> Option<(Code, String)> {
 }
 
 impl Captured {
+    /// The call, checked as far as that goes before anything is opened.
+    pub(in crate::host) fn ready_call(
+        &self,
+        request: &CallRequest,
+        input: Vec<u8>,
+        settings: Settings,
+    ) -> Result<ReadyCall, Fault> {
+        let manifest = self.callable()?;
+        refuse_switched_off(&settings)?;
+        let spec = spec(self, &manifest)?;
+        let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };
+        let CallRequest { workspace, timeout_ms, .. } = request.clone();
+        Ok(ReadyCall { spec, raw, settings, manifest, workspace, timeout_ms })
+    }
+
     /// The manifest, if nothing of the skill's own is in the way.
-    fn callable(&self) -> Result<ExecutionManifest, Fault> {
+    pub(in crate::host) fn callable(&self) -> Result<ExecutionManifest, Fault> {
         if let Some((code, message)) = self.inspection.execution_bars().into_iter().next() {
             let advice = match self.inspection.execution {
                 ManifestState::Absent => "its scripts run with `fumehood run`; `fumehood show` lists them",
@@ -243,6 +270,13 @@ impl Captured {
         let manifest = self.inspection.execution.accepted().cloned();
         manifest.ok_or_else(|| Fault::new(Code::Internal, "a tool without a manifest", REPORT))
     }
+}
+
+fn refuse_switched_off(settings: &Settings) -> Result<(), Fault> {
+    let bar = execute_bar(settings).or_else(|| safety_bar(settings));
+    bar.map_or(Ok(()), |(code, message)| {
+        Err(Fault::new(code, message, "the person who runs fumehood can switch that there"))
+    })
 }
 
 fn spec(skill: &Captured, manifest: &ExecutionManifest) -> Result<ToolSpec, Fault> {
@@ -314,7 +348,8 @@ fn answered(
             let result = CheckedResult::of(facts, read(&completed.output.0));
             let failure = (!result.is_success())
                 .then(|| Fault::new(Code::Internal, "the gate completed what did not succeed", REPORT));
-            Ok(CallReport { result, failure, errors: completed.errors.0 })
+            let artifact = Some(completed.kept.id.to_string());
+            Ok(CallReport { result, failure, artifact, errors: completed.errors.0 })
         }
         Err(mut error) => {
             let mut fault = report::fault(&error);
@@ -340,7 +375,8 @@ fn answered(
                 ..blank
             };
             let result = CheckedResult::of(facts, Err(problems));
-            Ok(CallReport { result, failure: Some(fault), errors: ran.errors.0 })
+            let artifact = ran.artifact.map(|id| id.to_string());
+            Ok(CallReport { result, failure: Some(fault), artifact, errors: ran.errors.0 })
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use fumehood_core::inspect::ManifestState;
 use fumehood_core::manifest::{FumehoodManifest, InterpreterKey, ScriptClaim, tool_name};
-use fumehood_core::{Code, RelPath, Sha256, Shown, script};
+use fumehood_core::{Code, Json, RelPath, Sha256, Shown, script};
 use fumehood_runners::script::Source;
 use fumehood_store::{Overlay, Settings};
 
@@ -19,6 +19,23 @@ pub(in crate::host) struct Chosen {
 }
 
 impl Captured {
+    /// What agents call a script, as it is called here: they add `scripts/` to a path or leave it out. What is meant by
+    /// nothing stays as it is, for the error.
+    pub(in crate::host) fn script_meant(&self, named: &str, settings: &Settings) -> String {
+        let overlay = settings.overlay(&self.source, &self.name);
+        let own = self.inspection.fumehood.accepted().map(FumehoodManifest::scripts).unwrap_or_default();
+        let is_there = |name: &str| {
+            let overlaid = overlay.into_iter().flat_map(Overlay::tools).map(|(_, claim)| claim);
+            let is_file = RelPath::parse(name).is_ok_and(|path| self.snapshot.get(&path).is_some());
+            is_file || overlaid.chain(own).any(|claim| is_meant(claim, name))
+        };
+        let other = match named.strip_prefix("scripts/") {
+            Some(rest) => rest.to_owned(),
+            None => format!("scripts/{}", named.strip_prefix("./").unwrap_or(named)),
+        };
+        if !is_there(named) && is_there(&other) { other } else { named.to_owned() }
+    }
+
     /// The script that is meant: a declared one by name or by path, else a file.
     pub(in crate::host) fn choose(&self, request: &RunRequest, settings: &Settings) -> Result<Chosen, Fault> {
         let overlay = settings.overlay(&self.source, &self.name);
@@ -90,7 +107,8 @@ impl Captured {
                 format!("the skill has no script or file called \"{}\"", Shown::inline(&request.script));
             Fault::new(Code::FileNotFound, message, self.scripts())
         })?;
-        if !request.params.is_empty() {
+        let is_named = matches!(&request.named, Some(Json::Object(fields)) if !fields.is_empty());
+        if !request.params.is_empty() || is_named {
             let message = "nobody declared what this script takes, so --param cannot be checked";
             return Err(Fault::new(
                 Code::ArgumentInvalid,

@@ -3,27 +3,31 @@
 
 use std::path::Path;
 
-use fumehood_core::RelPath;
+use fumehood_core::{Json, RelPath};
 use fumehood_gate::Command;
-use fumehood_runners::script::Source;
+use fumehood_runners::script::{Granted, Source};
 use fumehood_store::Snapshot;
 
-use super::RunRequest;
-use crate::host::person::Notes;
+use crate::host::question::Notes;
 use crate::report::ArgumentNote;
 
-/// The notes on a call, made when somebody is asked. `base` is where the person is.
-pub(super) fn of(request: &RunRequest, source: &Source, snapshot: &Snapshot, base: &Path) -> Notes {
-    let argv = match source {
+/// The notes on the calls of a script, made when somebody is asked. `base` is where the person is.
+pub(super) fn of(source: &Source, snapshot: &Snapshot, granted: &Granted) -> Notes {
+    let is_noted = match source {
         // One that starts in the workspace finds what lies there.
-        Source::Undeclared { .. } if request.in_workspace => Vec::new(),
-        Source::Undeclared { .. } => request.argv.clone().unwrap_or_default(),
+        Source::Undeclared { .. } => !granted.in_workspace,
         // A path of a declared script is resolved by its type.
-        Source::Declared(_) => Vec::new(),
+        Source::Declared(_) => false,
     };
-    let (snapshot, base) = (snapshot.clone(), base.to_owned());
-    Box::new(move |command| {
-        argv.iter().filter_map(|argument| note(argument, &snapshot, &base, command)).collect()
+    if !is_noted {
+        return Box::new(|_, _| Vec::new());
+    }
+    let (snapshot, base) = (snapshot.clone(), granted.base.clone());
+    Box::new(move |request, command| {
+        let arguments = request.call.invocation().value().as_object();
+        let argv = arguments.and_then(|fields| fields.get("argv")).and_then(Json::as_array);
+        let argv = argv.into_iter().flatten().filter_map(Json::as_str);
+        argv.filter_map(|argument| note(argument, &snapshot, &base, command)).collect()
     })
 }
 

@@ -48,7 +48,7 @@ pub(in crate::host) fn safety_bar(settings: &Settings) -> Option<(Code, &'static
 }
 
 /// Scripts run in every other mode, once the person said yes.
-pub(super) fn refuse_safe_mode(settings: &Settings) -> Result<(), Fault> {
+pub(in crate::host) fn refuse_safe_mode(settings: &Settings) -> Result<(), Fault> {
     safety_bar(settings).map_or(Ok(()), |(code, message)| {
         Err(Fault::new(code, message, "set safety to mostly_safe there if you want to be asked instead"))
     })

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use fumehood_core::Json;
 use fumehood_gate::{Completed, GateError, Plan, ports};
 use fumehood_runners::script::Workshop;
+use fumehood_sandbox::Sandbox;
 use fumehood_store::{
     ApprovedText, Artifacts, ChangeLimits, Flush, Forbidden, ForbiddenKind, Home, Journal, Outcome, Pins,
     Recovered, Settings, Source, SourceKind, Staging, Transactions,
@@ -18,21 +19,23 @@ use crate::fault::Fault;
 use crate::host::Host;
 use crate::host::doctor::refusal;
 use crate::host::past::{ADDED, CHANGED, REMOVED, SkillId, past, remember};
-use crate::host::person::Record;
 use crate::host::ports::{StateJournal, StateResults};
+use crate::host::question::Record;
 use crate::report::History;
 
-/// A host that is ready to run something.
+/// A host that is ready to run something: its state opened, its sandbox started.
 pub(in crate::host) struct Bench {
-    pub(super) workshop: Arc<Workshop>,
     journal: Arc<Journal>,
     artifacts: Artifacts,
+    staging: Staging,
+    transactions: Transactions,
+    sandbox: Arc<Sandbox>,
     approved: ApprovedText,
 }
 
 impl Host {
     /// Opens the state, sweeps what a crash left, and starts the sandbox.
-    pub(super) fn bench(&self, home: &Home, settings: Settings, skill: &Captured) -> Result<Bench, Fault> {
+    pub(in crate::host) fn bench(&self, home: &Home, settings: &Settings) -> Result<Bench, Fault> {
         let journal = Journal::open(home).map_err(|error| Fault::of(&error, MEND))?;
         let artifacts = Artifacts::open(home, settings.artifact_store_bytes_max);
         let artifacts = artifacts.map_err(|error| Fault::of(&error, MEND))?;
@@ -45,11 +48,22 @@ impl Host {
             let message = format!("nothing runs without a sandbox, and there is none: {}", refusal.message);
             Fault::new(fumehood_core::Code::SandboxUnavailable, message, refusal.remedy)
         })?;
-        let sandbox = Arc::new(sandbox);
+        let (sandbox, approved) = (Arc::new(sandbox), ApprovedText::of(home));
+        Ok(Bench { journal, artifacts, staging, transactions, sandbox, approved })
+    }
 
-        let workshop = Workshop {
-            staging,
-            transactions,
+    /// What the scripts of a skill are run with, as the settings are now.
+    pub(in crate::host) fn workshop(
+        &self,
+        bench: &Bench,
+        home: &Home,
+        settings: Settings,
+        skill: &Captured,
+    ) -> Arc<Workshop> {
+        let sandbox = Arc::clone(&bench.sandbox);
+        Arc::new(Workshop {
+            staging: bench.staging.clone(),
+            transactions: bench.transactions.clone(),
             envelope: settings.envelope.clone(),
             environment: {
                 let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
@@ -60,9 +74,7 @@ impl Host {
             interpreters: Box::new(HostInterpreters::new(settings, Pins::open(home), Arc::clone(&sandbox))),
             sandbox,
             changes: ChangeLimits::default(),
-        };
-        let approved = ApprovedText::of(home);
-        Ok(Bench { workshop: Arc::new(workshop), journal, artifacts, approved })
+        })
     }
 
     /// Places that no script is given: what would let it change who it is or what it may do.
@@ -145,7 +157,7 @@ impl Bench {
     }
 
     /// What is on record of a skill, read when somebody is asked.
-    pub(super) fn history(&self, skill: &Captured) -> Record {
+    pub(in crate::host) fn history(&self, skill: &Captured) -> Record {
         let journal = Arc::clone(&self.journal);
         let (id, snapshot) = (SkillId::of(skill), skill.snapshot.clone());
         let kept = self.approved.clone();
@@ -166,7 +178,7 @@ impl Bench {
     }
 
     /// Keeps which revision was approved, and its text: only to tell the next time what changed.
-    pub(super) fn remember(&self, skill: &Captured, ended: &Result<Completed, GateError>) {
+    pub(in crate::host) fn remember(&self, skill: &Captured, ended: &Result<Completed, GateError>) {
         if !matches!(ended, Err(error) if error.ran.is_none()) {
             remember(&self.journal, &self.approved, &SkillId::of(skill), &skill.snapshot);
         }

@@ -103,6 +103,8 @@ fn table() -> Vec<(&'static str, Reached)> {
         ("E_CONSENT_EXPIRED", Elsewhere("crates/core/src/consent/tests.rs")),
         ("E_CONSENT_STALE", run(reading, &["go", "--param", "file=project/a.txt"], After(file_replaced))),
         ("E_CONSENT_CONSUMED", Elsewhere("crates/core/src/consent/tests.rs")),
+        ("E_CONTROL_INVALID", Elsewhere("crates/fumehood/tests/it/control/peers.rs")),
+        ("E_CONTROL_SILENT", Elsewhere("crates/fumehood/tests/it/control/peers.rs")),
         ("E_RUN_ENDED", Elsewhere("crates/gate/tests/it/approval.rs")),
     ]
 }

@@ -9,7 +9,7 @@ use crate::schemas::{assert_notices, assert_valid};
 use crate::text;
 
 /// Of "correct horse", as cheap as one may be.
-const HASH: &str =
+pub(crate) const HASH: &str =
     "$argon2id$v=19$m=7168,t=5,p=1$BwcHBwcHBwcHBwcHBwcHBw$fa+qNNUDrXo/TV/DkEjqECMpAe2xRAMFzKBvIhZP5ns";
 const RIGHT: &str = "correct horse\n";
 const PROMPT: &str = "Passphrase: ";

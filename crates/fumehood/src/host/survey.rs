@@ -1,0 +1,93 @@
+//! What an agent is told about skills: which there are, and one of them in full.
+
+use std::path::PathBuf;
+
+use fumehood_core::Code;
+use fumehood_core::inspect::Inspection;
+use fumehood_core::manifest::FumehoodManifest;
+use fumehood_store::{BytesOf, CatalogEntry, Folder, Settings, SourceStatus};
+
+use super::Host;
+use super::check::inspection_of;
+use super::run::{execute_bar, safety_bar};
+use crate::fault::Fault;
+use crate::report::{LoadReport, SCHEMA_VERSION, SurveyReport, SurveyedSkill};
+
+impl Host {
+    /// The loadable skills that a name stands for, by name, and what of each could run on a person's word.
+    ///
+    /// Reads each skill's instructions and manifests, and the first bytes of what could be a script; nothing is hashed, nothing
+    /// started. Skills of a project that nobody trusted are counted and not named.
+    ///
+    /// # Errors
+    /// As [`Host::list`].
+    pub fn survey(&self, roots: &[PathBuf]) -> Result<SurveyReport, Fault> {
+        let catalog = self.catalog(roots, &mut |_| {})?;
+        let settings = self.home().and_then(|home| self.settings(&home)).ok();
+        let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
+        let inert = inert.map(|source| source.report.found).sum();
+        let served = catalog.entries.iter().filter(|entry| entry.loadable && entry.shadowed_by.is_none());
+        let mut skills: Vec<_> = served
+            .filter_map(|entry| {
+                // One that is gone since it was found is not listed.
+                let folder = entry.open().ok()?;
+                Some(surveyed(entry, catalog.label(entry), &*folder, settings.as_ref()))
+            })
+            .collect();
+        skills.sort_by(|a, b| a.name.cmp(&b.name));
+        let complete = catalog.sources.iter().all(|source| source.report.complete);
+        Ok(SurveyReport { schema_version: SCHEMA_VERSION, skills, inert, complete })
+    }
+
+    /// One skill as [`Host::show`] shows it, with its instructions; nothing is started.
+    ///
+    /// # Errors
+    /// As [`Host::show`]; `E_SKILL_NOT_LOADABLE`.
+    pub fn load(&self, skill: &str, roots: &[PathBuf]) -> Result<LoadReport, Fault> {
+        let (mut report, inspection, md) = self.shown(skill, roots)?;
+        let text = inspection.skill.as_ref().zip(md.bytes.as_ref());
+        let body = text.and_then(|(text, bytes)| std::str::from_utf8(bytes.get(text.body.clone())?).ok());
+        let body = body.ok_or_else(|| {
+            let message = "the skill cannot be loaded";
+            Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
+        })?;
+        let settings = self.home().and_then(|home| self.settings(&home)).ok();
+        let bars = settings.as_ref().and_then(safety_bar).into_iter();
+        let own_tool = settings.as_ref().filter(|_| inspection.execution.accepted().is_some());
+        let bars = bars.chain(own_tool.and_then(execute_bar));
+        let bars = bars.map(|(code, message)| (code, message.to_owned())).collect();
+        report.execution = super::show::execution(&inspection, bars);
+        report.execution_available = report.execution.available;
+        Ok(LoadReport { schema_version: SCHEMA_VERSION, body: body.to_owned(), skill: report })
+    }
+}
+
+fn surveyed(
+    entry: &CatalogEntry,
+    source: &str,
+    folder: &dyn Folder,
+    settings: Option<&Settings>,
+) -> SurveyedSkill {
+    let inspection = inspection_of(folder);
+    let is_safe = settings.and_then(safety_bar).is_some();
+    let has_revision = inspection.facts.no_revision().is_none();
+    let overlay = settings.is_some_and(|settings| {
+        let name = fumehood_core::SkillName::parse(&entry.name);
+        name.is_ok_and(|name| settings.overlay(source, &name).is_some())
+    });
+    let has_scripts = overlay || carries_scripts(&inspection, folder);
+    let tool = inspection.execution_bars().is_empty() && settings.and_then(execute_bar).is_none();
+    SurveyedSkill {
+        name: entry.name.clone(),
+        description: entry.description.clone(),
+        source: source.to_owned(),
+        has_scripts,
+        scripts_available: has_scripts && has_revision && !is_safe,
+        tool_available: tool && has_revision && !is_safe,
+    }
+}
+
+fn carries_scripts(inspection: &Inspection, folder: &dyn Folder) -> bool {
+    let declared = inspection.fumehood.accepted().map(FumehoodManifest::scripts).unwrap_or_default();
+    !declared.is_empty() || !inspection.undeclared_scripts(&BytesOf(folder)).is_empty()
+}

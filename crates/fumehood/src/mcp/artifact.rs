@@ -1,0 +1,125 @@
+//! The readers of results.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::answer::{Reply, TEXT_BYTES_MAX};
+use super::arguments::Arguments;
+use super::fence::fenced;
+use crate::fault::Fault;
+use crate::host::{ArtifactSearch, ByteRange, Cancel, Case, LineRange, Session};
+use crate::report::{ArtifactGrepReport, ArtifactLinesReport, ArtifactSizeReport};
+
+/// What an artifact is called by clients that know it by another name.
+const ARTIFACT: [&str; 3] = ["artifact", "artifact_id", "id"];
+
+pub(super) fn read(
+    session: &Session,
+    tool: &str,
+    mut arguments: Arguments,
+    cancel: &Cancel,
+) -> Result<Reply, Fault> {
+    let id = arguments.required(&ARTIFACT)?;
+    match tool {
+        "artifact_head" | "artifact_tail" => {
+            let count = arguments.number("lines")?.unwrap_or(LINES);
+            arguments.end()?;
+            let is_head = tool == "artifact_head";
+            let range = if is_head { LineRange::Head(count) } else { LineRange::Tail(count) };
+            session.artifact_lines(&id, range).map(|report| lines(&report))
+        }
+        "artifact_cat" => {
+            let first = arguments.number("first")?.unwrap_or(1);
+            let last = arguments.number("last")?;
+            arguments.end()?;
+            session.artifact_lines(&id, LineRange::Numbers(first, last)).map(|report| lines(&report))
+        }
+        "artifact_grep" => grep(session, &id, arguments, cancel),
+        "artifact_slice" => {
+            let offset = arguments.number("offset")?.unwrap_or(0);
+            let length = arguments.number("length")?.unwrap_or(u64::MAX).min(TEXT_BYTES_MAX as u64);
+            arguments.end()?;
+            let report = session.artifact_slice(&id, ByteRange { offset, length: Some(length) })?;
+            let end = report.offset + report.length;
+            let text = report.content.text().map(|text| fenced(OUTPUT, text));
+            Ok(Reply::new(json!({
+                "artifact": report.id, "bytes": report.bytes, "offset": report.offset, "length": report.length,
+                "next_offset": (end < report.bytes).then_some(end), "content": text, "base64": report.content.base64(),
+            })))
+        }
+        _ => {
+            arguments.end()?;
+            let ArtifactSizeReport { id, byte_length, line_count, estimated_tokens, .. } =
+                session.artifact_size(&id)?;
+            Ok(Reply::new(json!({
+                "artifact": id, "byte_length": byte_length, "line_count": line_count, "estimated_tokens": estimated_tokens,
+            })))
+        }
+    }
+}
+
+/// Lines as one text, as many as fit.
+fn lines(report: &ArtifactLinesReport) -> Reply {
+    let (mut text, mut given, mut cut) = (String::new(), 0_usize, 0_usize);
+    for line in &report.lines {
+        let shown = String::from_utf8_lossy(line.content.bytes());
+        if given > 0 && text.len() + shown.len() >= TEXT_BYTES_MAX {
+            break;
+        }
+        given += 1;
+        cut += usize::from(line.cut_before + line.cut_after > 0);
+        text.push_str(&shown);
+        text.push('\n');
+    }
+    let next = report.lines.get(given).map(|line| line.number).or(report.next_line);
+    Reply::new(json!({
+        "artifact": report.id, "bytes": report.bytes, "line_count": report.line_count,
+        "first_line": report.lines.first().map(|line| line.number), "lines": given, "next_line": next,
+        "lines_cut": cut, "content": fenced(OUTPUT, text.trim_end_matches('\n')),
+    }))
+}
+
+fn grep(session: &Session, id: &str, mut arguments: Arguments, cancel: &Cancel) -> Result<Reply, Fault> {
+    let pattern = arguments.required(&["pattern"])?;
+    let fixed = arguments.flag("fixed")?;
+    let case = if arguments.flag("ignore_case")? { Case::Either } else { Case::Exact };
+    let context = arguments.number("context")?.unwrap_or(0);
+    let hits = arguments.number("hits")?.unwrap_or(HITS);
+    let from = arguments.number("offset")?.unwrap_or(0);
+    arguments.end()?;
+    let search = ArtifactSearch {
+        pattern: &pattern,
+        fixed,
+        case,
+        from,
+        context,
+        hits_max: usize::try_from(hits).unwrap_or(usize::MAX),
+        line_bytes: LINE_BYTES,
+        deadline: Instant::now() + SEARCH_MAX,
+    };
+    let report = session.search_artifact(id, &search, cancel)?;
+    let ArtifactGrepReport { id, hits, lines, stopped, next_offset, .. } = report;
+    let (mut text, mut unshown) = (String::new(), None);
+    for found in &lines {
+        if text.len() >= TEXT_BYTES_MAX {
+            unshown = Some(found.line.offset);
+            break;
+        }
+        let mark = if found.matches { ':' } else { '-' };
+        let shown = String::from_utf8_lossy(found.line.content.bytes());
+        let _ = writeln!(text, "{}{mark}{shown}", found.line.number);
+    }
+    Ok(Reply::new(json!({
+        "artifact": id, "hits": hits.len(), "stopped": stopped, "next_offset": unshown.or(next_offset),
+        "content": fenced(OUTPUT, text.trim_end_matches('\n')),
+    })))
+}
+
+/// What a fence says about what is in it.
+pub(super) const OUTPUT: &str = "output of a script";
+const LINES: u64 = 50;
+const HITS: u64 = 50;
+const LINE_BYTES: usize = 1 << 10;
+const SEARCH_MAX: Duration = Duration::from_secs(10);

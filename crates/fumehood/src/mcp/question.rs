@@ -1,0 +1,87 @@
+//! A request for approval as the client of an agent can show it: the facts of the terminal's question in short, none of them cut.
+
+use std::fmt::Write as _;
+
+use fumehood_core::Shown;
+
+use crate::report::{FileAsked, History, Question};
+
+/// The question; `None` where it would be too long for a form, so that it is asked elsewhere.
+pub(super) fn message(question: &Question) -> Option<String> {
+    let mut text = String::new();
+    let out = &mut text;
+    let skill = &question.skill;
+    let _ = writeln!(out, "Run {} from {}?", whole(&question.file), whole(&skill.name));
+    let _ = writeln!(out, "Skill: {}, from the source {}", whole(&skill.name), whole(&skill.source));
+    let _ = writeln!(out, "Revision: {}, {}", skill.revision, history(&skill.history));
+    if let Some(overlay) = &skill.overlay {
+        let _ = writeln!(out, "Declared by your overlay: sha256 {overlay}");
+    }
+    let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
+    let _ = writeln!(out, "Command: {}", argv.join(" "));
+    let undeclared = "nobody declared what this script takes; they are passed as they stand";
+    let arguments = if question.declared { whole(&question.arguments) } else { whole(undeclared) };
+    let _ = writeln!(out, "Arguments: {arguments}");
+    for note in &question.argument_notes {
+        let (argument, file) = (whole(&note.argument), whole(&note.file));
+        let _ =
+            writeln!(out, "Note: {argument} may not be what the script takes it for; {file} has this name");
+    }
+    let _ = writeln!(out, "In the folder: {}", whole(&question.directory));
+    let interpreter = &question.interpreter;
+    let _ = writeln!(out, "Interpreter: {}, sha256 {}", whole(&interpreter.path), interpreter.sha256);
+    for control in &question.unsafe_controls {
+        let _ = writeln!(out, "UNSAFE: {}", whole(control));
+    }
+    if question.files.is_empty() {
+        let _ = writeln!(out, "Your files: none");
+    }
+    for file in &question.files {
+        let _ = writeln!(out, "{}: {}", verb(file), whole(&file.host));
+    }
+    let weak: Vec<_> = question.axes.iter().filter(|axis| axis.enforced == "not_enforced").collect();
+    let names: Vec<_> = weak.iter().map(|axis| axis.name.as_str()).collect();
+    let _ = match names.as_slice() {
+        [] => writeln!(out, "Network: none. It can read and change nothing else of yours."),
+        names => writeln!(out, "FULL TRUST: this system does not enforce {}.", names.join(", ")),
+    };
+    let limits: Vec<_> =
+        question.limits.iter().map(|limit| format!("{} {}", limit.name, limit.value)).collect();
+    let _ = writeln!(out, "Limits: {}", limits.join(", "));
+    let _ = writeln!(out, "Asked by: {}, in {}", whole(&question.agent), question.run);
+    let _ = writeln!(out, "Asked because: {}", whole(&question.why));
+    if let Some(folder) = &question.state_folder {
+        let _ = writeln!(out, "State folder: {}", whole(folder));
+    }
+    let _ = write!(out, "Request: {}, open for 5 minutes, good once", question.id);
+    (text.len() <= MESSAGE_BYTES_MAX).then_some(text)
+}
+
+fn verb(file: &FileAsked) -> &'static str {
+    match file.usage.as_str() {
+        "read" => "May read",
+        "read_folder" => "May read all of",
+        "replace" => "MAY REPLACE",
+        "create" => "May make",
+        "change_folder" => "MAY CHANGE",
+        _ => "May put in",
+    }
+}
+
+fn history(history: &History) -> String {
+    match history {
+        History::First => "nothing of this skill was approved here before".to_owned(),
+        History::Same { .. } => "the same that was approved before".to_owned(),
+        History::Changed { added, changed, removed, .. } => {
+            format!("CHANGED since it was approved: +{added} ~{changed} -{removed} files")
+        }
+    }
+}
+
+/// All of a text that somebody else wrote, on one line.
+fn whole(text: &str) -> Shown<'_> {
+    Shown::inline(text).at_most(usize::MAX)
+}
+
+/// More than a person reads in a form.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
