@@ -1,6 +1,7 @@
 //! The person's editor, for what they write themselves.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -46,6 +47,9 @@ impl Editor {
         match ended {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(failed(format!("ended with a failure: {status}"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(failed("could not be started: there is no such program".to_owned()))
+            }
             Err(error) => Err(failed(format!("could not be started: {}", error.kind()))),
         }
     }

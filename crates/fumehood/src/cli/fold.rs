@@ -26,7 +26,8 @@ pub(super) fn size_of(handle: &impl AsFd) -> Option<Size> {
     tcgetwinsize(handle).ok().map(|size| Size::of(size.ws_col, size.ws_row))
 }
 
-/// A question with no line wider than the columns: what does not fit goes on in the next line, below the values.
+/// A question with no line wider than the columns: what does not fit goes on in the next line, below the values, with the whole
+/// word if a line holds it. No character is left out or put in the place of another.
 pub(super) fn folded(text: &str, columns: usize) -> String {
     let indent = if columns >= NARROW { INDENT } else { INDENT_OF_OTHERS };
     fold(text, columns, &" ".repeat(indent))
@@ -52,10 +53,12 @@ fn fold(text: &str, columns: usize, before: &str) -> String {
     let columns = columns.max(indent + 8);
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
+    // Where the word begins that is under way, if something stands before it in its line.
+    let mut word: Option<Word> = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match c {
-            '\n' => at = 0,
+            '\n' => (at, word) = (0, None),
             // Ours: nobody else's gets here. It takes no room.
             '\u{1b}' => {
                 out.push(c);
@@ -65,16 +68,50 @@ fn fold(text: &str, columns: usize, before: &str) -> String {
             }
             c => {
                 if at + width(c) > columns {
-                    out.push('\n');
-                    out.push_str(before);
-                    at = indent;
+                    let room = columns - indent;
+                    // What fits into no line is folded where this one ends: it stays in as few as it takes.
+                    let begun = word.take().filter(|word| {
+                        let so_far = at - word.at;
+                        let more = if c == ' ' { 0 } else { width(c) + rest_of_word(chars.as_str(), room) };
+                        so_far > 0 && so_far + more <= room
+                    });
+                    let (place, carried) = begun.map_or((out.len(), 0), |word| (word.place, at - word.at));
+                    out.insert_str(place, before);
+                    out.insert(place, '\n');
+                    at = indent + carried;
                 }
                 at += width(c);
             }
         }
         out.push(c);
+        if c == ' ' {
+            word = Some(Word { place: out.len(), at });
+        }
     }
     out
+}
+
+/// Where a word begins: in the text that is folded already, and in its line.
+struct Word {
+    place: usize,
+    at: usize,
+}
+
+/// Columns of what is left of a word, or more than the room.
+fn rest_of_word(text: &str, room: usize) -> usize {
+    let mut columns = 0;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\n' => break,
+            '\u{1b}' => chars.by_ref().take_while(|c| *c != 'm').for_each(drop),
+            c => columns += width(c),
+        }
+        if columns > room {
+            break;
+        }
+    }
+    columns
 }
 
 /// What to say in front of the answer, if the beginning of the question cannot be seen any more.
@@ -116,6 +153,33 @@ mod tests {
         // As many blanks as there is room: the rest is no line of ours.
         let forged = format!("{}  MAY REPLACE     nothing", " ".repeat(80));
         assert_eq!(folded(&forged, 80), format!("{}\n{gap}  MAY REPLACE     nothing", " ".repeat(80)));
+    }
+
+    #[test]
+    fn words_stay_whole_where_a_line_holds_them() {
+        let gap = " ".repeat(INDENT);
+        let before = format!("{} ", "x".repeat(75));
+        assert_eq!(folded(&format!("{before}word"), 80), format!("{before}word"));
+        assert_eq!(folded(&format!("{before}words b"), 80), format!("{before}\n{gap}words b"));
+        // A blank that has no room is not the first of the next line, unless nothing else can be.
+        assert_eq!(folded(&format!("{before}word b"), 80), format!("{before}\n{gap}word b"));
+        // Colours take no room, wherever they stand.
+        let coloured = format!("{before}\u{1b}[1mwo\u{1b}[0mrds\u{1b}[0m b");
+        let shown = format!("{before}\n{gap}\u{1b}[1mwo\u{1b}[0mrds\u{1b}[0m b");
+        assert_eq!(folded(&coloured, 80), shown);
+        // A digest that no line holds begins where it would have begun, and so does what follows it.
+        let long = "0".repeat(80);
+        let (first, rest) = long.split_at(4);
+        let (second, third) = rest.split_at(80 - INDENT);
+        assert_eq!(
+            folded(&format!("{before}{long}"), 80),
+            format!("{before}{first}\n{gap}{second}\n{gap}{third}")
+        );
+        // Nothing is lost, whatever it is.
+        let text = "a  b \u{202e} 漢字 {\"a\":  \"b\"}   ".repeat(40);
+        let unfolded = folded(&text, 60).replace(&format!("\n{gap}"), "");
+        assert_eq!(unfolded, text);
+        assert!(folded(&text, 60).lines().all(|line| line.chars().map(width).sum::<usize>() <= 60));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::terminal::{self, Terminal};
 use super::{done, host, render};
 use crate::fault::Fault;
 use crate::host::{CallRequest, Host, PolicyChange, PolicyEdit, WalkLimits};
-use crate::report::{PolicyExplainReport, PolicySavedReport};
+use crate::report::{PolicyErrorOut, PolicyExplainReport, PolicySavedReport};
 
 pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, Fault> {
     match command {
@@ -34,7 +34,7 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
             let host = host(WalkLimits::default())?;
             let report = match host.preview_policy_mode(mode)? {
                 PolicyChange::Nothing(report) => report,
-                PolicyChange::Malformed(error) => return Err(malformed(&error.message)),
+                PolicyChange::Malformed(error) => return Err(malformed(&error)),
                 PolicyChange::Ask(preview) => {
                     let vouched = terminal::confirm(&host, &render::policy::question(&preview))?;
                     host.save_policy(&preview, vouched)?
@@ -46,7 +46,10 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
             let host = host(WalkLimits::default())?;
             let terminal = terminal::required()?;
             let edit = host.begin_policy_edit()?;
-            let report = edited(&host, &terminal, &edit).map_err(|fault| edit.kept(fault))?;
+            let report = match edited(&host, &terminal, &edit) {
+                Ok(report) => report,
+                Err(fault) => return Err(edit.given_up(fault)),
+            };
             edit.remove();
             done(out, &report, |text| render::policy::saved(text, &report))
         }
@@ -85,7 +88,7 @@ fn edited(host: &Host, terminal: &Terminal, edit: &PolicyEdit) -> Result<PolicyS
             PolicyChange::Malformed(error) => {
                 let question = render::policy::malformed(&error, edit.path());
                 if terminal::says_yes(&question, &|| editor.over()).is_err() {
-                    return Err(malformed(&error.message));
+                    return Err(malformed(&error));
                 }
             }
             PolicyChange::Ask(preview) => {
@@ -97,8 +100,8 @@ fn edited(host: &Host, terminal: &Terminal, edit: &PolicyEdit) -> Result<PolicyS
     }
 }
 
-fn malformed(message: &str) -> Fault {
-    let message = format!("the draft is no policy: {message}");
+fn malformed(error: &PolicyErrorOut) -> Fault {
+    let message = format!("the draft is no policy: {}{}", render::policy::place(error), error.message);
     Fault::new(Code::PolicyInvalid, message, "policy.toml is as it was")
 }
 

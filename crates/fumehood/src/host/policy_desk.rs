@@ -62,8 +62,12 @@ impl PolicyEdit {
         self.draft.path()
     }
 
-    /// A fault that ends the edit, with the place of the draft in its advice.
-    pub fn kept(&self, fault: Fault) -> Fault {
+    /// A fault that ends the edit. A draft that the person changed stays, and the advice says where; any other is removed.
+    pub fn given_up(self, fault: Fault) -> Fault {
+        if self.draft.read().is_ok_and(|text| text == self.first) {
+            self.draft.remove();
+            return fault;
+        }
         let kept = format!("{}; your draft is kept at {}", fault.advice, self.path().display());
         Fault { advice: kept, ..fault }
     }

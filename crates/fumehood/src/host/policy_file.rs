@@ -57,7 +57,7 @@ impl Host {
             sha256: file.policy.sha256().to_string(),
             error: file.error().map(error_out),
             findings: file.policy.lint(&known).iter().map(finding).collect(),
-            unavailable: self.unavailable(),
+            unavailable: self.unavailable_under(file),
         }
     }
 

@@ -60,7 +60,12 @@ impl Host {
         vouched: Vouched,
     ) -> Result<PassphraseReport, Fault> {
         if !new.is_new(again) {
-            let message = "the passphrase is shorter than 8 bytes, or was not typed the same twice";
+            let is_long_enough = new.is_new(new);
+            let message = if is_long_enough {
+                "the passphrase was not typed the same twice"
+            } else {
+                "the passphrase is shorter than 8 bytes"
+            };
             return Err(Fault::new(Code::PassphraseInvalid, message, "nothing was changed; try again"));
         }
         let new = PassphraseHash::of(new).map_err(|error| fault(&error))?;
@@ -106,7 +111,9 @@ fn record(home: &Home, kind: &'static str) -> Result<(), Fault> {
 
 fn fault(error: &PassphraseError) -> Fault {
     let advice = match error.code() {
-        Code::PassphraseWrong => "nothing was done; try again",
+        Code::PassphraseWrong => {
+            "nothing was done; try again, or take it out of fumehood.toml if you forgot it"
+        }
         Code::PassphraseWait => "nothing was done; try again then",
         _ => "nothing was done; mend that and try again",
     };

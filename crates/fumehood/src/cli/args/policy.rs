@@ -20,7 +20,7 @@ pub(in crate::cli) enum PolicyCommand {
     Explain(Box<ExplainArgs>),
     /// Play the [[case]] tables of policy.toml.
     ///
-    /// Exits with 2 if one does not come out as it expects.
+    /// Exits with 2 if one does not come out as it expects, with 3 if the file cannot be read as written.
     Test,
     /// Change the mode in policy.toml, and nothing else in it. Asks at the terminal.
     Mode {

@@ -3,22 +3,23 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fumehood_core::Shown;
+use fumehood_core::{Code, Shown};
 
 use super::{diff, plural, shown_path, unavailable};
 use crate::cli::output::{BOLD, DIM, ERROR, GOOD, RESET, WARNING};
 use crate::host::PolicyPreview;
 use crate::report::{
-    PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicySavedReport, PolicyTestReport,
+    PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicySavedReport, PolicyTestReport, Reason,
     RuleExplained,
 };
 
 pub(in crate::cli) fn check(text: &mut String, report: &PolicyCheckReport) {
     let path = shown_path(&report.path);
     let _ = match report.state {
-        "absent" => {
-            writeln!(text, "{BOLD}no policy.toml{RESET}: every call is asked about\n{DIM}{path}{RESET}")
-        }
+        "absent" => writeln!(
+            text,
+            "{BOLD}no policy.toml{RESET}: every call is asked about\n{DIM}`fumehood policy edit` makes one, at {path}{RESET}"
+        ),
         "read" => writeln!(
             text,
             "{GOOD}valid{RESET} {path}\nmode {}, {}, {}",
@@ -26,20 +27,30 @@ pub(in crate::cli) fn check(text: &mut String, report: &PolicyCheckReport) {
             plural(report.rules, "rule"),
             plural(report.cases, "case")
         ),
-        _ => writeln!(text, "{ERROR}nothing runs{RESET}: {path} cannot be read as written"),
+        _ => writeln!(
+            text,
+            "{ERROR}unavailable{RESET}: nothing of a skill runs here: {path} cannot be read as written"
+        ),
     };
     if let Some(error) = &report.error {
         self::error(text, error);
+        if error.code == Code::PolicyInvalid.as_str() {
+            let _ = writeln!(text, "  {DIM}mend it with `fumehood policy edit`, or with any editor{RESET}");
+        }
     }
     findings(text, report);
 }
 
 fn error(text: &mut String, error: &PolicyErrorOut) {
-    let place = match (error.line, error.column) {
+    let _ = writeln!(text, "  {}{}  {DIM}{}{RESET}", place(error), shown(&error.message), error.code);
+}
+
+/// Where it is, to stand before what it is.
+pub(in crate::cli) fn place(error: &PolicyErrorOut) -> String {
+    match (error.line, error.column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: "),
         _ => String::new(),
-    };
-    let _ = writeln!(text, "  {place}{}  {DIM}{}{RESET}", shown(&error.message), error.code);
+    }
 }
 
 fn findings(text: &mut String, report: &PolicyCheckReport) {
@@ -51,7 +62,10 @@ fn findings(text: &mut String, report: &PolicyCheckReport) {
             finding.code
         );
     }
-    unavailable(text, &report.unavailable);
+    // What is wrong with the file itself is said above, with its place.
+    let is_said = |reason: &Reason| report.error.is_some() && reason.code == Code::PolicyInvalid.as_str();
+    let others: Vec<_> = report.unavailable.iter().filter(|reason| !is_said(reason)).cloned().collect();
+    unavailable(text, &others);
 }
 
 /// What the person is asked before `policy.toml` is replaced.

@@ -52,7 +52,7 @@ pub(in crate::cli) fn saved(text: &mut String, report: &ScopeReport) {
         Some(receipt) => writeln!(text, "Kept: {id}, receipt {receipt}; it counts in mode trusted only"),
         None => writeln!(
             text,
-            "Saved as a draft, which counts for nothing: {id}\nset mode = \"trusted\" in policy.toml and add it again to trust it"
+            "Saved as a draft, which counts for nothing: {id}\nto trust it: `fumehood policy mode trusted`, then add it again"
         ),
     };
     unavailable(text, &report.unavailable);
@@ -81,8 +81,9 @@ pub(in crate::cli) fn list(text: &mut String, report: &ScopeListReport) {
             status(scope, report.mode)
         );
     }
-    let _ =
-        writeln!(text, "{DIM}{}, mode {}{RESET}", plural(report.scopes.len(), "trust scope"), report.mode);
+    let scopes = plural(report.scopes.len(), "trust scope");
+    let more = if report.scopes.is_empty() { "; `fumehood trust add SKILL [SCRIPT]` adds one" } else { "" };
+    let _ = writeln!(text, "{DIM}{scopes}, mode {}{more}{RESET}", report.mode);
     unavailable(text, &report.unavailable);
 }
 
@@ -94,7 +95,13 @@ fn status(scope: &ScopeOut, mode: &str) -> String {
     match (scope.stale, &scope.receipt) {
         (Some(true), _) => format!("{WARNING}stale{RESET}: the skill has another revision{files}"),
         (_, None) => format!("{WARNING}draft{RESET}: it counts for nothing"),
-        _ if scope.counts => format!("{GOOD}trusted{RESET}"),
+        (Some(false), _) if scope.counts => format!("{GOOD}trusted{RESET}"),
+        _ if scope.counts => {
+            let revision: String = scope.revision.chars().take(REVISION_CHARS).collect();
+            format!(
+                "{GOOD}trusted{RESET} as {revision}…: it is in no usual place, so nobody looked whether it changed"
+            )
+        }
         _ => format!("{DIM}does not count in mode {mode}{RESET}"),
     }
 }
@@ -125,10 +132,10 @@ fn scope(text: &mut String, scope: &ScopeOut) {
 /// What trust means here, and what it does not.
 fn terms(text: &mut String, program: &TrustedProgram) {
     text.push_str(
-        "Calls within this run without a question until a byte of the skill changes. Trust is no sandbox",
+        "Calls within this run without a question until a byte of the skill changes.\nTrust is no sandbox",
     );
     match program.open_axes.as_slice() {
-        [] => text.push_str(": what runs is\nconfined as ever.\n"),
+        [] => text.push_str(": what runs is confined as ever.\n"),
         open => {
             let _ = writeln!(text, ".\n{}", full_trust(open));
         }
@@ -168,6 +175,8 @@ fn shown(text: &str) -> Shown<'_> {
 }
 
 const COLUMN: usize = 12;
+/// `sha256:` and digits enough to tell two revisions apart.
+const REVISION_CHARS: usize = 15;
 const TEXT_CHARS_MAX: usize = 8192;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fumehood_core::Shown;
+use fumehood_core::{Json, Shown};
 
 use super::{finding, parameter, plural, quoted, shown_path};
 use crate::cli::output::{BOLD, DIM, RESET};
@@ -43,7 +43,9 @@ pub(in crate::cli) fn show(text: &mut String, report: &ShowReport, run: &str) {
             };
         }
         if let Some(run) = run {
+            let adopt = run.replacen("fumehood run", "fumehood adopt", 1);
             let _ = writeln!(text, "  {DIM}{run} PATH -- ARGUMENT…{RESET}");
+            let _ = writeln!(text, "  {DIM}{adopt}  drafts parameters for them{RESET}");
         }
     }
     let _ = writeln!(
@@ -129,10 +131,26 @@ fn checked(text: &mut String, report: &ShowReport, run: &str) {
     if report.execution_available {
         let call = run.replacen("fumehood run", "fumehood call", 1);
         let _ = writeln!(text, "  {:<12} {DIM}{call} --input JSON{RESET}", "");
+        if let Some(takes) = report.claims.execution.as_ref().and_then(|tool| taken(&tool.input_schema)) {
+            let _ = writeln!(text, "  {:<12} it takes {takes}; inputSchema in execution.json says more", "");
+        }
     } else {
         let reasons: Vec<_> = report.execution.reasons.iter().map(|reason| reason.message.as_str()).collect();
         let _ = writeln!(text, "  {column:<12} cannot run: {}", Shown::inline(&reasons.join("; ")));
     }
+}
+
+/// The names that an input has at its top, those that may be left out in brackets.
+fn taken(schema: &Json) -> Option<String> {
+    let Json::Object(schema) = schema else { return None };
+    let Some(Json::Object(properties)) = schema.get("properties") else { return None };
+    let required = |name: &str| match schema.get("required") {
+        Some(Json::Array(names)) => names.iter().any(|one| *one == Json::String(name.to_owned())),
+        _ => false,
+    };
+    let name = |name: &String| if required(name) { name.clone() } else { format!("[{name}]") };
+    let names: Vec<_> = properties.keys().map(name).collect();
+    (!names.is_empty()).then(|| Shown::inline(&names.join(", ")).at_most(1024).to_string())
 }
 
 fn declared(text: &mut String, claim: &FumehoodClaim, run: Option<&str>) {

@@ -91,7 +91,11 @@ impl Host {
                 let read = read_typed(&self.surroundings.current.join(path), INVOCATION_BYTES_MAX);
                 read.map_err(|error| {
                     let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));
-                    Fault::new(error.code(), message, "name a file with one JSON value, at most 64 KiB")
+                    Fault::new(
+                        error.code(),
+                        message,
+                        "behind @ name a file with one JSON value, at most 64 KiB",
+                    )
                 })
             }
         }
@@ -100,6 +104,11 @@ impl Host {
     /// What of this host keeps checked tools from running, and, if one could otherwise, what of this machine (CHK-002,
     /// CHK-054). Pins nothing, and runs nothing but the sandbox itself.
     pub(in crate::host) fn execution_bars(&self, has_tool: bool) -> Vec<(Code, String)> {
+        self.bars_under(None, has_tool)
+    }
+
+    /// The same under a policy that need not be in force; `None` for the one that is.
+    fn bars_under(&self, policy: Option<&PolicyFile>, has_tool: bool) -> Vec<(Code, String)> {
         let fault = |fault: Fault| vec![(fault.code, fault.message)];
         let home = match self.home() {
             Ok(home) => home,
@@ -111,7 +120,7 @@ impl Host {
         };
         let own = |(code, message): (Code, &str)| (code, message.to_owned());
         let mut bars: Vec<_> = safety_bar(&settings).into_iter().map(own).collect();
-        bars.extend(policy_bar(&PolicyFile::read(&home)));
+        bars.extend(policy.map_or_else(|| policy_bar(&PolicyFile::read(&home)), policy_bar));
         if has_tool {
             bars.extend(execute_bar(&settings).map(own));
             bars.extend(node_bar(&settings, &Pins::open(&home)));
@@ -123,6 +132,11 @@ impl Host {
     /// What keeps programs of skills from running here, whatever skill they are of (CHK-155).
     pub(in crate::host) fn unavailable(&self) -> Vec<Reason> {
         self.execution_bars(true).into_iter().map(Reason::of).collect()
+    }
+
+    /// What of it would be left, or come to it, under a policy that need not be in force.
+    pub(in crate::host) fn unavailable_under(&self, policy: &PolicyFile) -> Vec<Reason> {
+        self.bars_under(Some(policy), true).into_iter().map(Reason::of).collect()
     }
 
     fn sandbox_bar(&self, settings: &Settings) -> Option<(Code, String)> {
@@ -283,6 +297,24 @@ fn spec(skill: &Captured, manifest: &ExecutionManifest) -> Result<ToolSpec, Faul
     ToolSpec::new(definition).map_err(|error| Fault::of(&error, advice))
 }
 
+/// What to do about a call of a tool that was refused: what it takes is in its manifest.
+fn refused(fault: &Fault) -> String {
+    let advice = match fault.code {
+        Code::SchemaMismatch => {
+            "`fumehood cat SKILL execution.json` shows its inputSchema, which says what it takes"
+        }
+        Code::ArgumentInvalid => "its execution.json says the most, as timeoutMs",
+        Code::JsonNodes | Code::JsonDepth | Code::JsonTooLarge => {
+            "give less in one call: at most 64 KiB, 4096 values and 32 levels"
+        }
+        code if code.as_str().starts_with("E_JSON_") => {
+            "give one JSON object in quotes, such as '{\"name\": \"value\"}', or @FILE, or - for standard input"
+        }
+        _ => return fault.advice.clone(),
+    };
+    advice.to_owned()
+}
+
 /// A program that ran has a result, whatever became of it; one that did not has a fault.
 fn answered(
     ended: Result<Completed, GateError>,
@@ -322,7 +354,7 @@ fn answered(
         Err(mut error) => {
             let mut fault = report::fault(&error);
             let ran = error.ran.take().filter(|ran| ran.exit.is_some() || ran.killed.is_some());
-            let Some(ran) = ran else { return Err(fault) };
+            let Some(ran) = ran else { return Err(Fault { advice: refused(&fault), ..fault }) };
             if fault.code == Code::ToolBadResponse {
                 "the skill has to be mended by its author: its program and execution.json do not agree"
                     .clone_into(&mut fault.advice);

@@ -167,6 +167,9 @@ impl Captured {
                 "its fumehood.json was refused, so nothing that it declares counts; `fumehood check` says why"
                     .to_owned()
             }
+            [] if self.inspection.execution.accepted().is_some() => {
+                "the skill carries a checked tool and no script: call it with `fumehood call`".to_owned()
+            }
             [] => "the skill carries nothing that looks like a script; see `fumehood show`".to_owned(),
             all => format!("the skill has {}", Shown::inline(&all.join(", ")).at_most(1024)),
         }

@@ -162,6 +162,18 @@ fn arguments_come_from_where_the_person_says() {
     }
     world.fifo("fifo");
     assert!(run("@fifo").errors().contains("[E_NOT_A_FILE]"));
+    // What was wrong says where it is told what is right.
+    let many = format!("[{}0]", "0,".repeat(4096));
+    for (input, advice) in [
+        ("{", "one JSON object in quotes"),
+        ("{\"m\":1}", "`fumehood cat SKILL execution.json`"),
+        (many.as_str(), "4096 values"),
+    ] {
+        let errors = run(input).errors();
+        assert!(errors.contains(advice), "{errors}");
+    }
+    let fault = world.fault(["run", "skills/tool", "go"], 2);
+    assert!(text(&fault["advice"]).contains("`fumehood call`"), "{fault}");
 }
 
 // CHK-105: less time than the manifest gives is taken, more and too little are refused.
@@ -284,7 +296,7 @@ fn show_says_whether_it_can_be_called() {
     let own = "(of execution.json, which is fumehood's own and no part of the standard)";
     assert!(
         page.contains(&format!(
-            "checked tool go.mjs  {own}\n               fumehood call skills/tool --input JSON\n"
+            "checked tool go.mjs  {own}\n               fumehood call skills/tool --input JSON\n               it takes [n]; inputSchema"
         )),
         "{page}"
     );

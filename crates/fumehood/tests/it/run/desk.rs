@@ -157,6 +157,7 @@ fn edit_refuses_what_is_no_policy() {
     let said_so = fault(&answer);
     assert_eq!(said_so["code"], "E_POLICY_INVALID");
     assert!(shown.contains("line 2, column 1") && shown.contains("Edit it again?"), "{shown}");
+    assert!(text(&said_so["message"]).contains("line 2, column 1"), "{said_so}");
     let advice = text(&said_so["advice"]);
     let draft = advice.split_once("kept at ").unwrap().1;
     assert!(std::fs::read_to_string(draft).unwrap().contains("mood"), "{advice}");
@@ -179,12 +180,17 @@ fn edit_mends_a_malformed_policy_and_leaves_an_untouched_one() {
     let world = plain();
     policy(&world, "mode = [\n");
     assert_eq!(world.fault(["policy", "mode", "ask"], 3)["code"], "E_POLICY_INVALID");
-    saved(&said(&editing(&world, "echo >\"$1\"\n"), &["edit"], "y\n").1);
+    // What is asked about is what would be, and not what is in the way now.
+    let (shown, answer) = said(&editing(&world, "echo >\"$1\"\n"), &["edit"], "y\n");
+    saved(&answer);
+    assert!(!shown.contains("unavailable"), "{shown}");
     assert_eq!(ran(&world, &["go"]).code, Some(0));
+    let (shown, _) = said(&editing(&world, "echo 'mode = \"blocked\"' >\"$1\"\n"), &["edit"], "n\n");
+    assert!(shown.contains("nothing of a skill runs here: the mode of policy.toml is blocked"), "{shown}");
     let untouched = editing(&world, "exit 0\n");
     let (shown, answer) = untouched.sit_down(["--format", "json", "policy", "edit"], Streams::Pipes).leave();
     assert_eq!(saved(&answer)["changed"], false, "{shown}");
-    assert_eq!((rows(&world).len(), drafts(&world)), (1, 0));
+    assert_eq!((rows(&world).len(), drafts(&world)), (1, 1));
 }
 
 // What somebody else wrote meanwhile stays, and so does what the person wrote.
@@ -258,12 +264,16 @@ fn a_policy_where_scripts_may_write_is_not_written() {
 fn an_editor_that_fails_changes_nothing() {
     let world = plain();
     policy(&world, "mode = \"ask\"\n");
-    for call in [
-        editing(&world, "echo 'mode = \"trusted\"' >\"$1\"; exit 1\n"),
-        world.call().variable("EDITOR", "/nowhere/editor"),
+    // What was typed is kept, and what is no other text than before is not.
+    for (call, message, kept) in [
+        (editing(&world, "echo 'mode = \"trusted\"' >\"$1\"; exit 1\n"), "exit status: 1", 1),
+        (world.call().variable("EDITOR", "/nowhere/editor"), "there is no such program", 1),
     ] {
         let (_, answer) = call.sit_down(["--format", "json", "policy", "edit"], Streams::Pipes).leave();
-        assert_eq!((answer.code, fault(&answer)["code"].as_str()), (Some(4), Some("E_EDITOR_FAILED")));
+        let said = fault(&answer);
+        assert_eq!((answer.code, said["code"].as_str()), (Some(4), Some("E_EDITOR_FAILED")));
+        assert!(text(&said["message"]).contains(message), "{said}");
+        assert_eq!(drafts(&world), kept);
     }
     assert_eq!(in_force(&world), "mode = \"ask\"\n");
 }

@@ -202,11 +202,15 @@ fn a_passphrase_is_set_changed_and_removed() {
     let before = settings();
     assert_eq!(world.fault(["passphrase", "set"], 3)["code"], "E_TERMINAL_REQUIRED");
     assert_eq!(world.json(["passphrase", "remove"])["changed"], false);
-    for (first, second) in [("short\n", "short\n"), ("long enough\n", "long enougH\n")] {
+    for (first, second, message) in [
+        ("short\n", "short\n", "shorter than 8 bytes"),
+        ("long enough\n", "long enougH\n", "not typed the same twice"),
+    ] {
         let mut session = sit_down(&world, &["passphrase", "set"]);
         session.see(YES).keys("y\n").see(NEW).see(": ").keys(first).see(AGAIN).keys(second);
         let (_, answer) = session.leave();
         assert_eq!((answer.code, code(&answer).as_str()), (Some(2), "E_PASSPHRASE_INVALID"));
+        assert!(answer.errors().contains(message), "{}", answer.errors());
     }
     let too_long = format!("{}\n", "x".repeat(1025));
     let mut session = sit_down(&world, &["passphrase", "set"]);

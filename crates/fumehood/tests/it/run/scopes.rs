@@ -387,6 +387,10 @@ fn the_list_says_what_is_stale() {
     );
     let shown = world.run(["trust", "show", text(&stale["id"])]);
     assert!(shown.text().contains("is now"), "{}", shown.text());
+    // A skill that is not where it can be looked for is not said to be the same.
+    world.rename("home/.agents/skills", "elsewhere");
+    let shown = world.run(["trust", "list"]).text();
+    assert!(shown.contains("trusted as sha256:") && shown.contains("nobody looked"), "{shown}");
 }
 
 // CHK-029, X-22: scopes that cannot be read cover nothing.
