@@ -96,7 +96,7 @@ fn run(args: Args, serve: Serve) -> Result<ExitCode, Fault> {
             };
             done(&out, &report, |text| render::diff::diff(text, &report))
         }
-        Command::Run(args) => run::run(&host(args.from.search.limits())?, args, &out),
+        Command::Run(args) => run::run(&host(args.options.from.search.limits())?, args, &out),
         Command::Call(args) => call::call(&host(args.from.search.limits())?, args, &out),
         Command::Serve(args) => {
             let (host, options) = args.opened(host)?;

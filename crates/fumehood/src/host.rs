@@ -59,7 +59,7 @@ pub use fumehood_store::{Passphrase, WalkLimits};
 pub use person::{Over, Person};
 pub use policy_desk::{PolicyChange, PolicyEdit, PolicyPreview};
 pub use run::{CallInput, CallRequest, Refusal, RunRequest, RunStep};
-pub use scopes::{PastFiles, ScopePreview, TrustRequest};
+pub use scopes::{PastFiles, ScopePreview, TrustRequest, TrustedProgram};
 
 /// What a host works with. Read once; nothing later looks at the environment.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ pub(super) use artifact::{ArtifactCommand, GrepArgs, IdArgs, PruneArgs, SliceArg
 pub(super) use call::CallArgs;
 pub(super) use help::{advised, command};
 pub(super) use passphrase::PassphraseCommand;
-pub(super) use policy::PolicyCommand;
+pub(super) use policy::{ExplainArgs, PolicyCommand};
 pub(super) use run::RunArgs;
 pub(super) use serve::{Client, ServeArgs, SetupArgs};
 pub(super) use trust::TrustCommand;
@@ -127,7 +127,7 @@ pub(super) enum Command {
     /// Read and change policy.toml: what is wrong with it, what it says about a call.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Let one exact revision of a script run without a question. Asks at the terminal.
+    /// Let one exact revision of a tool run without a question. Asks at the terminal.
     #[command(subcommand)]
     Trust(TrustCommand),
     /// Let a project's own skills be listed. Asks at the terminal.

@@ -40,7 +40,7 @@ pub(super) fn call(host: &Host, args: CallArgs, out: &Output) -> Result<ExitCode
 }
 
 /// Where the arguments are, and what they are if they are here.
-fn input(typed: OsString) -> Result<CallInput, Fault> {
+pub(super) fn input(typed: OsString) -> Result<CallInput, Fault> {
     if typed == "-" {
         let mut bytes = Vec::new();
         // One byte more than may be, so that too much of it is refused and not cut.

@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use fumehood_core::{Class, Code};
 
-use super::args::PolicyCommand;
+use super::args::{ExplainArgs, PolicyCommand};
+use super::call;
 use super::editor::Editor;
 use super::output::Output;
 use super::terminal::{self, Terminal};
 use super::{done, host, render};
 use crate::fault::Fault;
-use crate::host::{Host, PolicyChange, PolicyEdit, RunRequest, WalkLimits};
-use crate::report::PolicySavedReport;
+use crate::host::{CallRequest, Host, PolicyChange, PolicyEdit, WalkLimits};
+use crate::report::{PolicyExplainReport, PolicySavedReport};
 
 pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, Fault> {
     match command {
@@ -21,8 +22,7 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
             Ok(passed(report.error.is_none()))
         }
         PolicyCommand::Explain(args) => {
-            let host = host(args.from.search.limits())?;
-            let report = host.explain_policy(&RunRequest::from(*args))?;
+            let report = explained(&host(args.options.from.search.limits())?, *args)?;
             done(out, &report, |text| render::policy::explain(text, &report))
         }
         PolicyCommand::Test => {
@@ -51,6 +51,28 @@ pub(super) fn policy(command: PolicyCommand, out: &Output) -> Result<ExitCode, F
             done(out, &report, |text| render::policy::saved(text, &report))
         }
     }
+}
+
+/// A script with what `run` takes, or the checked tool with what `call` takes.
+fn explained(host: &Host, args: ExplainArgs) -> Result<PolicyExplainReport, Fault> {
+    let ExplainArgs { skill, script, input, options } = args;
+    let Some(input) = input else {
+        return host.explain_policy(&options.request(skill, script.unwrap_or_default()));
+    };
+    let wrong = |message: &str| Fault::new(Code::ArgumentInvalid, message, "`fumehood call` takes the same");
+    let workspace = match options.workspace {
+        Some((_, true)) => return Err(wrong("a checked tool may read a workspace and never change it")),
+        workspace => workspace.map(|(folder, _)| folder),
+    };
+    let timeout = options.timeout.map(u32::try_from).transpose();
+    host.explain_policy_of_call(&CallRequest {
+        skill,
+        roots: options.from.roots,
+        input: call::input(input)?,
+        workspace,
+        timeout_ms: timeout.map_err(|_| wrong("a timeout for a checked tool is in milliseconds"))?,
+        approve: options.approve,
+    })
 }
 
 /// Has the draft edited until it is a policy and the person said yes to it, or gave it up.

@@ -1,6 +1,6 @@
 //! `setup`: what to put into the settings of an agent.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use fumehood_core::{Code, Shown};
@@ -18,7 +18,7 @@ pub(super) fn setup(args: &SetupArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(client: Client, program: &PathBuf) -> Result<String, Fault> {
+fn text(client: Client, program: &Path) -> Result<String, Fault> {
     let path = program.to_str().filter(|path| Shown::inline(path).at_most(usize::MAX).to_string() == *path);
     let path = path.ok_or_else(|| {
         let message = "the path of this program has characters that settings cannot hold safely";
@@ -46,14 +46,14 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_pasted() {
-        let path = PathBuf::from("/opt/a b/fumehood");
-        let claude = text(Client::ClaudeCode, &path).unwrap();
+        let path = Path::new("/opt/a b/fumehood");
+        let claude = text(Client::ClaudeCode, path).unwrap();
         let json = &claude[claude.find('{').unwrap()..=claude.rfind('}').unwrap()];
         let json: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(json["mcpServers"]["fumehood"]["command"], "/opt/a b/fumehood");
         assert!(claude.contains("claude mcp add fumehood -- '/opt/a b/fumehood' serve"), "{claude}");
-        let codex = text(Client::Codex, &path).unwrap();
+        let codex = text(Client::Codex, path).unwrap();
         assert!(codex.contains("command = \"/opt/a b/fumehood\"\nargs = [\"serve\""), "{codex}");
-        assert!(text(Client::Codex, &PathBuf::from("/a\n/b")).is_err());
+        assert!(text(Client::Codex, Path::new("/a\n/b")).is_err());
     }
 }

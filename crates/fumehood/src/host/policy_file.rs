@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use fumehood_core::policy::{Explanation, Finding, PolicyTier, RuleVerdict, Why};
-use fumehood_core::{Call, Code, Coded as _, Scopes, Shown};
-use fumehood_gate::Planner as _;
+use fumehood_core::{Call, Code, Coded as _, RawCall, Scopes, Shown, ToolSpec};
+use fumehood_gate::Planner;
 use fumehood_store::{Home, PolicyError, PolicyFile, PolicyState, RESERVED_LABELS, Settings};
 
 use super::policy::{measured, reason, scopes, tier};
-use super::run::{GIVEN, Ready, agent};
+use super::run::{Captured, GIVEN, agent};
 use super::scopes::scope_id;
-use super::{Host, RunRequest};
+use super::{CallRequest, Host, RunRequest};
 use crate::fault::Fault;
 use crate::report::{
     CaseOut, PolicyCheckReport, PolicyErrorOut, PolicyExplainReport, PolicyFinding, PolicyTestReport,
@@ -77,10 +77,38 @@ impl Host {
         let ready = self.ready(&skill, request, settings, chosen)?;
         let bench = self.bench(&home, &ready.settings)?;
         let script = ready.script(self, &bench, &home, &skill);
-        let Ready { spec, raw, .. } = ready;
-        let call = Call::of_tool(&spec, &raw.arguments);
-        let call = call.map_err(|error| Fault::of(&error, "`fumehood show` lists what the script takes"))?;
-        let runner = script.plan(&call).map_err(|error| {
+        self.explained(&skill, &ready.spec, &ready.raw, &script)
+    }
+
+    /// Plans a call as [`Host::call`] would, and says what would be decided about it and why. Nothing runs, and nobody is
+    /// asked.
+    ///
+    /// # Errors
+    /// Those of [`Host::call`] up to the question.
+    ///
+    /// # Authority
+    /// As [`Host::explain_policy`].
+    pub fn explain_policy_of_call(&self, request: &CallRequest) -> Result<PolicyExplainReport, Fault> {
+        let skill = self.captured(&request.skill, &request.roots)?;
+        let home = self.home()?;
+        let settings = self.settings(&home)?;
+        let ready = skill.ready_call(request, self.input(&request.input)?, settings)?;
+        let bench = self.bench(&home, &ready.settings)?;
+        let checked = ready.checked(self, &bench, &home, &skill);
+        self.explained(&skill, &ready.spec, &ready.raw, &checked)
+    }
+
+    fn explained(
+        &self,
+        skill: &Captured,
+        spec: &ToolSpec,
+        raw: &RawCall,
+        planner: &dyn Planner,
+    ) -> Result<PolicyExplainReport, Fault> {
+        let home = self.home()?;
+        let call = Call::of_tool(spec, &raw.arguments);
+        let call = call.map_err(|error| Fault::of(&error, "`fumehood show` lists what it takes"))?;
+        let runner = planner.plan(&call).map_err(|error| {
             Fault::new(
                 error.code,
                 error.message,
@@ -90,14 +118,14 @@ impl Host {
         let plan = runner.plan();
         let file = PolicyFile::read(&home);
         let scopes = scopes(&home, &file.policy);
-        Ok(measured(&agent()?, &spec, &call, plan, |facts| {
+        Ok(measured(&agent()?, spec, &call, plan, |facts| {
             let Explanation { outcome, why, rules } = file.policy.explain(facts, &scopes);
             PolicyExplainReport {
                 schema_version: SCHEMA_VERSION,
                 tool: spec.name().as_str().to_owned(),
                 skill: format!("{}:{}", skill.source, skill.name),
                 revision: skill.snapshot.revision().to_string(),
-                tier: tier(&spec, plan).map(PolicyTier::as_str),
+                tier: tier(spec, plan).map(PolicyTier::as_str),
                 mode: file.policy.mode().as_str(),
                 outcome: outcome.as_str(),
                 why: reason(&file, &why, facts, &Scopes::default()),

@@ -1,6 +1,7 @@
 //! `trust`: exact revisions for which a person waives the question, saved, listed and revoked.
 
 mod preview;
+mod program;
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -19,6 +20,7 @@ use crate::fault::Fault;
 use crate::report::{SCHEMA_VERSION, ScopeListReport, ScopeOut, ScopeReport};
 
 pub use preview::{PastFiles, ScopePreview, TrustRequest};
+pub use program::TrustedProgram;
 
 impl Host {
     /// Saves what the person saw and said yes to, if it is still the same. In mode trusted it gets a receipt.
@@ -31,7 +33,8 @@ impl Host {
     /// For whoever asked the person, at a terminal: this is what waives the question from now on (CHK-038, CHK-044).
     pub fn save_scope(&self, preview: &ScopePreview, _: Vouched) -> Result<ScopeReport, Fault> {
         let now = self.preview_scope(&preview.request)?;
-        if (&now.draft, now.mode, &now.drafts) != (&preview.draft, preview.mode, &preview.drafts) {
+        let shown = |it: &ScopePreview| (it.draft.clone(), it.mode, it.drafts.clone(), it.program.clone());
+        if shown(&now) != shown(preview) {
             let message = "what would be trusted is not what was shown any more";
             return Err(Fault::new(Code::ConsentStale, message, "look at it again"));
         }

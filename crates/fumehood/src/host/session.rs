@@ -10,7 +10,7 @@ use fumehood_store::{Home, Settings};
 
 use super::desk::{Desk, Requests};
 use super::question::Wordings;
-use super::run::{Call, Gated, Patience, Tell, refuse_safe_mode};
+use super::run::{Call, Gated, Patience, Tell, agent, refuse_safe_mode};
 use super::{ArtifactSearch, Asker, ByteRange, CallRequest, Host, LineRange, Refusal, RunRequest, RunStep};
 use crate::fault::Fault;
 use crate::report::{
@@ -57,9 +57,13 @@ impl Host {
     /// A run of an agent.
     ///
     /// # Errors
-    /// `E_HOME_REFUSED`, `E_CONFIG_INVALID`; `E_FOLDER_NOT_FOUND` for a workspace that is no folder; `E_SOURCE_MISSING` for a root
+    /// `E_HOME_REFUSED`, `E_CONFIG_INVALID`; `E_NAME_INVALID` for the name of the command line; `E_FOLDER_NOT_FOUND` for a workspace that is no folder; `E_SOURCE_MISSING` for a root
     /// that is none.
     pub fn open_session(&self, options: SessionOptions) -> Result<Session, Fault> {
+        if options.agent == agent()? {
+            let message = format!("{} is what whoever uses the command line is called", options.agent);
+            return Err(Fault::new(Code::NameInvalid, message, "call the agent something else"));
+        }
         for (position, root) in options.roots.iter().enumerate() {
             self.given(position, root)?;
         }

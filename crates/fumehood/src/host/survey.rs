@@ -81,7 +81,6 @@ fn surveyed(
         name: entry.name.clone(),
         description: entry.description.clone(),
         source: source.to_owned(),
-        conformant: entry.conformant,
         has_scripts,
         scripts_available: has_scripts && has_revision && !is_safe,
         tool_available: tool && has_revision && !is_safe,

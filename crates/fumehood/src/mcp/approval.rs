@@ -101,14 +101,14 @@ impl Seal {
 
     /// The request that a client brings an answer to, if it is about this call as it would run now.
     pub(super) fn open(&self, state: &str, subject: &Subject, revision: &str) -> Result<ProposalId, Fault> {
-        let stale = || {
+        let other = || {
             let message = "what was brought back is no question about this call as it is now";
             Fault::new(Code::ConsentStale, message, "make the call again without it")
         };
         let digest = subject.digest(revision).to_string();
-        let opened = self.0.open_with(state, digest.as_bytes()).map_err(|_| stale())?;
-        let text = std::str::from_utf8(&opened).map_err(|_| stale())?;
-        ProposalId::parse(text).map_err(|_| stale())
+        let opened = self.0.open_with(state, digest.as_bytes()).map_err(|_| other())?;
+        let text = std::str::from_utf8(&opened).map_err(|_| other())?;
+        ProposalId::parse(text).map_err(|_| other())
     }
 }
 

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn arguments(value: Value) -> Arguments {
+    fn arguments(value: &Value) -> Arguments {
         Arguments::of(value.as_object().cloned()).unwrap()
     }
 
@@ -116,17 +116,17 @@ mod tests {
         for given in
             [json!({"skill_name": "a"}), json!({"name": "a"}), json!({"name": "a", "skill_name": null})]
         {
-            assert_eq!(arguments(given).required(&names).unwrap(), "a");
+            assert_eq!(arguments(&given).required(&names).unwrap(), "a");
         }
         for given in [json!({}), json!({"name": "a", "skill_name": "a"}), json!({"name": 1})] {
-            assert_eq!(arguments(given).required(&names).unwrap_err().code, Code::ArgumentInvalid);
+            assert_eq!(arguments(&given).required(&names).unwrap_err().code, Code::ArgumentInvalid);
         }
     }
 
     #[test]
     fn what_is_left_over_is_refused() {
-        assert!(arguments(json!({})).end().is_ok());
-        assert!(arguments(json!({"a": 1})).end().is_err());
+        assert!(arguments(&json!({})).end().is_ok());
+        assert!(arguments(&json!({"a": 1})).end().is_err());
         let large = json!({"a": "x".repeat(INVOCATION_BYTES_MAX)});
         assert!(Arguments::of(large.as_object().cloned()).is_err());
     }

@@ -19,12 +19,9 @@ pub(super) fn message(question: &Question) -> Option<String> {
     }
     let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
     let _ = writeln!(out, "Command: {}", argv.join(" "));
-    let _ = match question.declared {
-        true => writeln!(out, "Arguments: {}", whole(&question.arguments)),
-        false => {
-            writeln!(out, "Arguments: nobody declared what this script takes; they are passed as they stand")
-        }
-    };
+    let undeclared = "nobody declared what this script takes; they are passed as they stand";
+    let arguments = if question.declared { whole(&question.arguments) } else { whole(undeclared) };
+    let _ = writeln!(out, "Arguments: {arguments}");
     for note in &question.argument_notes {
         let (argument, file) = (whole(&note.argument), whole(&note.file));
         let _ =

@@ -1,6 +1,5 @@
 //! `run_skill_script` and `call_skill_tool`: what was asked for, and what came of it.
 
-use fumehood_core::Json;
 use rmcp::model::Resource;
 use serde_json::{Value, json};
 
@@ -33,29 +32,22 @@ impl Work {
         let args = arguments.value(&["args", "arguments", "params"])?;
         let timeout = arguments.number("timeout_seconds")?;
         arguments.end()?;
-        let (named, argv) = match args {
-            None => (None, None),
-            Some(value @ Value::Object(_)) => (Some(json(&value)?), None),
+        let mut request = RunRequest { skill, script, timeout, ..RunRequest::default() };
+        // An empty list is no list: a declared script takes none, and another one takes none as well.
+        match args {
+            None => {}
+            Some(value @ Value::Object(_)) => request.named = Some(json(&value)?),
+            Some(Value::Array(items)) if items.is_empty() => {}
             Some(Value::Array(items)) => {
                 let text = |item: Value| match item {
                     Value::String(text) => Ok(text),
                     _ => Err(wrong("args", "as a list has texts only")),
                 };
-                (None, Some(items.into_iter().map(text).collect::<Result<_, _>>()?))
+                request.argv = Some(items.into_iter().map(text).collect::<Result<_, _>>()?);
             }
             Some(_) => return Err(wrong("args", "is an object or a list of texts")),
-        };
-        // A script that nobody declared takes none by name, and a declared one with none has no list.
-        let named = named.filter(|named| !matches!(named, Json::Object(fields) if fields.is_empty()));
-        let argv = argv.filter(|argv: &Vec<String>| !argv.is_empty());
-        Ok(Self::Script(RunRequest {
-            skill,
-            script,
-            named: Some(named.unwrap_or_else(|| Json::Object(std::collections::BTreeMap::new()))),
-            argv,
-            timeout,
-            ..RunRequest::default()
-        }))
+        }
+        Ok(Self::Script(request))
     }
 
     pub(super) fn of_tool(mut arguments: Arguments) -> Result<Self, Fault> {

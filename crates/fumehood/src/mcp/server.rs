@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use fumehood_core::{Code, ProposalId};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
-    ServerCapabilities, ServerConfig, SubscriptionFilter,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
+    SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -19,11 +18,12 @@ use super::answer::{ARTIFACT_URI, Reply, refused};
 use super::approval::{self, Seal, Subject, Way};
 use super::arguments::Arguments;
 use super::calls::Calls;
+use super::progress::{Steps, WAITING};
 use super::running::{Ran, Work};
 use super::tools::{self, Available};
 use super::{artifact, reading};
 use crate::fault::Fault;
-use crate::host::{ByteRange, Cancel, Refusal, RunStep, Session};
+use crate::host::{ByteRange, Cancel, Refusal, Session};
 use crate::report::SurveyReport;
 
 /// One client's server.
@@ -367,60 +367,4 @@ impl Server {
     }
 }
 
-/// How far a call is, in the words that a person reads.
-#[derive(Clone, Copy)]
-struct Stage(f64, &'static str);
-
-const WAITING: Stage = Stage(1.0, "waiting for approval");
-const STAGES: f64 = 4.0;
-
-impl From<RunStep> for Stage {
-    fn from(step: RunStep) -> Self {
-        match step {
-            RunStep::Staging => Self(2.0, "staging"),
-            RunStep::Started => Self(3.0, "running"),
-            RunStep::Ended => Self(4.0, "cleaning up"),
-        }
-    }
-}
-
-/// Whoever wants to know how far a call is.
-struct Steps {
-    token: Option<ProgressToken>,
-    calls: Arc<Calls>,
-}
-
-impl Steps {
-    fn of(context: &RequestContext<RoleServer>, calls: &Arc<Calls>) -> Self {
-        Self { token: context.meta.get_progress_token(), calls: Arc::clone(calls) }
-    }
-
-    async fn tell(&self, context: &RequestContext<RoleServer>, Stage(progress, message): Stage) {
-        let Some(token) = &self.token else { return };
-        let told =
-            ProgressNotificationParam::new(token.clone(), progress).with_total(STAGES).with_message(message);
-        let _ = self.calls.unless_gone(context.peer.notify_progress(told)).await;
-    }
-
-    /// Says again and again that somebody is waited for, so that no client takes a person who reads for a server that hangs.
-    async fn keep_telling<T>(
-        &self,
-        context: &RequestContext<RoleServer>,
-        wait: impl Future<Output = T>,
-    ) -> T {
-        tokio::pin!(wait);
-        let mut progress = WAITING.0;
-        loop {
-            tokio::select! {
-                done = &mut wait => return done,
-                () = tokio::time::sleep(AGAIN) => {
-                    progress += 0.001;
-                    self.tell(context, Stage(progress, WAITING.1)).await;
-                }
-            }
-        }
-    }
-}
-
-const AGAIN: Duration = Duration::from_secs(10);
 const INSTRUCTIONS: &str = "Skills are folders of instructions for kinds of tasks. List them, load the one that fits the task before you work on it, and run its scripts only with the tools here.\nA script may need a person's approval: an answer that says approval_required is no failure; make the same call again once it is approved.";

@@ -26,8 +26,6 @@ pub struct SurveyedSkill {
     pub description: String,
     /// The label of its source.
     pub source: String,
-    /// Whether its SKILL.md follows the standard.
-    pub conformant: bool,
     /// Whether it carries scripts.
     pub has_scripts: bool,
     /// Whether they could run, on a person's word: nothing of the skill and of the settings is in the way.

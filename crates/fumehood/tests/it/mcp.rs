@@ -71,7 +71,7 @@ fn trust(world: &World, agent: &str, more: &[&str]) {
 
 /// No process has this text in its command line, however long it takes to see that, within a minute.
 fn assert_gone(marker: &str) {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     while is_alive(marker) {
         assert!(Instant::now() < until, "something of {marker} is alive");
         thread::sleep(Duration::from_millis(5));

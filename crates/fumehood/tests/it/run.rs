@@ -18,6 +18,7 @@ mod readme;
 mod scopes;
 mod settings;
 mod slow;
+mod trusted_calls;
 
 use std::path::Path;
 

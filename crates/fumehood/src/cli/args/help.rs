@@ -27,7 +27,7 @@ pub(in crate::cli) fn command() -> clap::Command {
 }
 
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Read skills", &["check", "list", "show", "cat", "diff"]),
+    ("Read skills", &["check", "list", "show, cat", "diff"]),
     ("Run", &["run", "call", "adopt", "serve, setup"]),
     ("See what runs left", &["runs", "receipt", "artifact", "audit"]),
     ("Decide", &["pending", "approve, deny", "policy", "trust", "passphrase"]),
@@ -37,6 +37,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// Commands that share a line, so that the first screen is one.
 const BOTH: &[(&str, &str)] = &[
     ("approve, deny", "Answer one of them at the terminal: once all of it is shown, or no at once"),
+    ("show, cat", "Show one skill: files, claims, scripts, findings, revision; print a file of it"),
     ("serve, setup", "Serve an agent over the Model Context Protocol; print the settings for that"),
 ];
 

@@ -1,9 +1,11 @@
 //! What can be typed after `policy`.
 
+use std::ffi::OsString;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use fumehood_core::policy::Mode;
 
-use super::RunArgs;
+use super::run::RunOptions;
 
 #[derive(Debug, clap::Subcommand)]
 pub(in crate::cli) enum PolicyCommand {
@@ -13,8 +15,9 @@ pub(in crate::cli) enum PolicyCommand {
     Check,
     /// Say what would be decided about a call, and what each rule makes of it.
     ///
-    /// Takes what `run` takes. The call is planned and neither asked about nor run. No argument's value is printed.
-    Explain(Box<RunArgs>),
+    /// Takes what `run` takes, or SKILL with --input what `call` takes. The call is planned and neither asked about nor run. No argument's value is printed.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Box<ExplainArgs>),
     /// Play the [[case]] tables of policy.toml.
     ///
     /// Exits with 2 if one does not come out as it expects.
@@ -38,3 +41,28 @@ fn modes() -> impl clap::builder::TypedValueParser<Value = Mode> {
         mode.unwrap_or_default()
     })
 }
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ExplainArgs {
+    /// A name that `list` shows, or a path with a '/' in it.
+    pub(in crate::cli) skill: String,
+    /// A script that the skill declares, by its name, or a file of the skill, by its path. With --input there is none.
+    #[arg(required_unless_present = "input")]
+    pub(in crate::cli) script: Option<String>,
+    /// The arguments of the checked tool, as `call` takes them: JSON, @FILE, or - for standard input.
+    ///
+    /// Then --timeout is in milliseconds, as it is there.
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["script", "params", "read", "write", "in_workspace", "out", "interpreter", "argv"]
+    )]
+    pub(in crate::cli) input: Option<OsString>,
+    #[command(flatten)]
+    pub(in crate::cli) options: RunOptions,
+}
+
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  fumehood policy explain ./skills/text-report report --param file=README.md
+  fumehood policy explain semver-sort --input @versions.json";

@@ -13,6 +13,13 @@ pub(in crate::cli) struct RunArgs {
     skill: String,
     /// A script that the skill declares, by its name, or a file of the skill, by its path.
     script: String,
+    #[command(flatten)]
+    pub(in crate::cli) options: RunOptions,
+}
+
+/// What a script is run with.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct RunOptions {
     /// An argument of a declared script; can be given several times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair)]
     params: Vec<(String, String)>,
@@ -26,7 +33,7 @@ pub(in crate::cli) struct RunArgs {
     ///
     /// Paths in arguments then count from there and must lie in it.
     #[arg(long, value_name = "DIR[:rw]", value_parser = clap::builder::PathBufValueParser::new().try_map(workspace))]
-    workspace: Option<(PathBuf, bool)>,
+    pub(in crate::cli) workspace: Option<(PathBuf, bool)>,
     /// Start the script in the workspace, not in the skill's folder: for scripts that work on the current folder.
     #[arg(long, requires = "workspace")]
     in_workspace: bool,
@@ -35,13 +42,13 @@ pub(in crate::cli) struct RunArgs {
     out: Option<PathBuf>,
     /// Seconds after which the script is killed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    timeout: Option<u64>,
+    pub(in crate::cli) timeout: Option<u64>,
     /// What runs a script that nobody declared, if its file does not say; `fumehood interpreters` lists them.
     #[arg(long, value_name = "KEY")]
     interpreter: Option<String>,
     /// Approve exactly this revision instead of answering; only where fumehood.toml allows it.
     #[arg(long, value_name = "REVISION")]
-    approve: Option<String>,
+    pub(in crate::cli) approve: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) from: From,
     /// The exact arguments of a script that nobody declared.
@@ -51,21 +58,27 @@ pub(in crate::cli) struct RunArgs {
 
 impl std::convert::From<RunArgs> for RunRequest {
     fn from(args: RunArgs) -> Self {
-        Self {
-            skill: args.skill,
-            roots: args.from.roots,
-            script: args.script,
-            params: args.params,
+        args.options.request(args.skill, args.script)
+    }
+}
+
+impl RunOptions {
+    pub(in crate::cli) fn request(self, skill: String, script: String) -> RunRequest {
+        RunRequest {
+            skill,
+            roots: self.from.roots,
+            script,
+            params: self.params,
             named: None,
-            argv: args.argv,
-            interpreter: args.interpreter,
-            read: args.read,
-            write: args.write,
-            workspace: args.workspace,
-            in_workspace: args.in_workspace,
-            out: args.out,
-            timeout: args.timeout,
-            approve: args.approve,
+            argv: self.argv,
+            interpreter: self.interpreter,
+            read: self.read,
+            write: self.write,
+            workspace: self.workspace,
+            in_workspace: self.in_workspace,
+            out: self.out,
+            timeout: self.timeout,
+            approve: self.approve,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::host::{Host, SessionOptions, WalkLimits};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ServeArgs {
-    /// What the agent is called in questions, receipts and rules: letters, digits, '-' and '_'.
+    /// What the agent is called in questions, receipts and rules: a-z, 0-9, '_', '.' and '-'; not cli, as the command line is called.
     #[arg(long = "as", value_name = "NAME", default_value = "mcp", value_parser = label)]
     agent: AgentLabel,
     /// A folder that scripts may read; with ":rw" also change, all of it after success or nothing.

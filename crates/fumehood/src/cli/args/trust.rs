@@ -12,10 +12,13 @@ use crate::host::TrustRequest;
 
 #[derive(Debug, clap::Subcommand)]
 pub(in crate::cli) enum TrustCommand {
-    /// Trust one script of the exact revision that is there now. Asks at the terminal.
+    /// Trust the checked tool of a skill, or one of its scripts, as the bytes are now. Asks at the terminal.
+    ///
+    /// Without SCRIPT it is the checked tool, which `fumehood call SKILL` calls; with it what `fumehood run SKILL SCRIPT` runs.
     ///
     /// Counts only while policy.toml has mode = "trusted"; saved in another mode it is a draft. Trust is no sandbox and none is
     /// taken away: what runs under it is confined as ever.
+    #[command(after_help = ADD_EXAMPLES)]
     Add(Box<TrustAddArgs>),
     /// List what is trusted, and what changed since.
     List,
@@ -29,20 +32,21 @@ pub(in crate::cli) enum TrustCommand {
 pub(in crate::cli) struct TrustAddArgs {
     /// A name that `list` shows, or a path with a '/' in it.
     skill: String,
-    /// A script that the skill or an overlay declares.
-    script: String,
+    /// A script that the skill or an overlay declares. Without it the checked tool is trusted, which its tool name, `call_SKILL`,
+    /// means too.
+    script: Option<String>,
     /// Where values of a path parameter may lead: there or below, and never to a name with a leading dot.
     ///
     /// A path parameter that is not named is asked about whenever it is given.
     #[arg(long = "path", value_name = "NAME=PLACE", value_parser = place)]
     paths: Vec<(String, PathBuf)>,
-    /// The workspace that calls have; with ":rw" one that they may change.
+    /// The workspace that calls have; with ":rw" one that scripts may change. Calls without one are then asked about.
     #[arg(long, value_name = "DIR[:rw]", value_parser = clap::builder::PathBufValueParser::new().try_map(workspace))]
     workspace: Option<(PathBuf, bool)>,
     /// The agent whose calls are trusted, as `serve --as` names it; those of the command line if not given.
     #[arg(long = "as", value_name = "NAME", value_parser = label)]
     agent: Option<AgentLabel>,
-    /// The most seconds that a call may ask for.
+    /// The most seconds that a call may ask for; for a checked tool no more than its execution.json says.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<u64>,
     #[command(flatten)]
@@ -68,6 +72,10 @@ impl std::convert::From<TrustAddArgs> for TrustRequest {
         }
     }
 }
+
+const ADD_EXAMPLES: &str = "Examples:
+  fumehood trust add semver-sort
+  fumehood trust add ./skills/text-report report --path file=.";
 
 fn place(text: &str) -> Result<(String, PathBuf), &'static str> {
     match text.split_once('=') {

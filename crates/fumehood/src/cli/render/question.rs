@@ -48,12 +48,16 @@ fn bounds(out: &mut String, axes: &[AxisAsked]) {
     let open: Vec<_> = open.map(|axis| axis.name.as_str()).collect();
     let _ = match open.as_slice() {
         [] => writeln!(out, "\nIt can read and change nothing else of yours, and reaches no network."),
-        open => writeln!(
-            out,
-            "\n{WARNING}FULL TRUST{RESET}: this system does not enforce {}. There it does whatever you yourself may do.",
-            open.join(", ")
-        ),
+        open => writeln!(out, "\n{}", full_trust(open)),
     };
+}
+
+/// What is said where axes of the sandbox are not enforced.
+pub(super) fn full_trust(open: &[&str]) -> String {
+    let open = open.join(", ");
+    format!(
+        "{WARNING}FULL TRUST{RESET}: this system does not enforce {open}. There it does whatever you yourself may do."
+    )
 }
 
 /// Who asks, and why.

@@ -5,16 +5,18 @@ use std::fmt::Write as _;
 use fumehood_core::Shown;
 
 use super::diff::since;
+use super::question::full_trust;
 use super::when::when;
 use super::{plural, size, unavailable};
 use crate::cli::output::{BOLD, DIM, GOOD, RESET, WARNING};
-use crate::host::{PastFiles, ScopePreview};
+use crate::host::{PastFiles, ScopePreview, TrustedProgram};
 use crate::report::{ScopeListReport, ScopeOut, ScopeReport};
 
 /// What the person is asked, complete.
 pub(in crate::cli) fn question(preview: &ScopePreview) -> String {
     let mut text = format!("{BOLD}Trust this without asking again{RESET}\n");
     scope(&mut text, &preview.scope);
+    program(&mut text, &preview.program);
     if !preview.asked_paths.is_empty() {
         line(&mut text, "still asked", &format!("whenever {} is given", preview.asked_paths.join(", ")));
     }
@@ -32,10 +34,7 @@ pub(in crate::cli) fn question(preview: &ScopePreview) -> String {
     if let Some(folder) = &preview.state_folder {
         line(&mut text, "state folder", folder);
     }
-    text.push_str(
-        "Calls within this run without a question until a byte of the skill changes. Trust is no sandbox: what runs is\n\
-         confined as ever.\n",
-    );
+    terms(&mut text, &preview.program);
     let _ = match preview.mode {
         "trusted" => write!(text, "Trust it? [y/N] "),
         mode => write!(
@@ -123,6 +122,29 @@ fn scope(text: &mut String, scope: &ScopeOut) {
     }
 }
 
+/// What trust means here, and what it does not.
+fn terms(text: &mut String, program: &TrustedProgram) {
+    text.push_str(
+        "Calls within this run without a question until a byte of the skill changes. Trust is no sandbox",
+    );
+    match program.open_axes.as_slice() {
+        [] => text.push_str(": what runs is\nconfined as ever.\n"),
+        open => {
+            let _ = writeln!(text, ".\n{}", full_trust(open));
+        }
+    }
+}
+
+fn program(text: &mut String, program: &TrustedProgram) {
+    let what = if program.is_checked { "the checked tool" } else { "the script" };
+    line(text, "runs", &format!("{what} {}", program.file));
+    if program.is_checked {
+        line(text, "its files", &program.files.join(", "));
+        line(text, "input", "any that fits its schema");
+    }
+    line(text, "interpreter", &program.interpreter);
+}
+
 fn past(text: &mut String, past: &PastFiles, revision: &str) {
     let Some(old) = &past.revision else {
         line(text, "approved", "never before");
@@ -147,3 +169,37 @@ fn shown(text: &str) -> Shown<'_> {
 
 const COLUMN: usize = 12;
 const TEXT_CHARS_MAX: usize = 8192;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CHK-050, CHK-137, CHK-138: whoever trusts a tool on a machine that does not confine all of it is told so last.
+    #[test]
+    fn what_is_not_enforced_is_full_trust_before_it_is_trusted() {
+        let program = |open_axes| TrustedProgram {
+            is_checked: true,
+            file: "go.mjs".to_owned(),
+            files: ["go.mjs", "li\u{202e}b.mjs"].map(str::to_owned).to_vec(),
+            interpreter: "/usr/bin/node, sha256 0".to_owned(),
+            open_axes,
+        };
+        let said = |open_axes| {
+            let mut text = String::new();
+            terms(&mut text, &program(open_axes));
+            text
+        };
+        let open = said(vec!["reads", "network"]);
+        assert!(open.contains("FULL TRUST"), "{open}");
+        assert!(
+            open.ends_with("does not enforce reads, network. There it does whatever you yourself may do.\n"),
+            "{open}"
+        );
+        assert!(!open.contains("is confined as ever"), "{open}");
+        let confined = said(Vec::new());
+        assert!(!confined.contains("FULL TRUST") && confined.ends_with("confined as ever.\n"), "{confined}");
+        let mut shown = String::new();
+        super::program(&mut shown, &program(Vec::new()));
+        assert!(shown.contains("go.mjs, li\\u{202e}b.mjs") && !shown.contains('\u{202e}'), "{shown}");
+    }
+}

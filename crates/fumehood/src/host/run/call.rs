@@ -19,6 +19,7 @@ use fumehood_store::{Home, Pins, PolicyFile, Settings, read_typed};
 use super::attended::Attended;
 use super::gated::{Gated, Identity, Wanted};
 use super::switches::{HostSwitches, execute_bar, safety_bar};
+use super::workshop::Bench;
 use super::{Call, Captured, REPORT, Refusal, RunStep, report};
 use crate::fault::Fault;
 use crate::host::{Host, Person};
@@ -145,8 +146,8 @@ impl Host {
 
 /// A call of a checked tool that can be made.
 pub(in crate::host) struct ReadyCall {
-    spec: ToolSpec,
-    raw: RawCall,
+    pub(in crate::host) spec: ToolSpec,
+    pub(in crate::host) raw: RawCall,
     pub(in crate::host) settings: Settings,
     manifest: ExecutionManifest,
     workspace: Option<PathBuf>,
@@ -154,6 +155,28 @@ pub(in crate::host) struct ReadyCall {
 }
 
 impl ReadyCall {
+    /// The tool, as the host runs it now.
+    pub(in crate::host) fn checked(
+        &self,
+        host: &Host,
+        bench: &Bench,
+        home: &Home,
+        skill: &Captured,
+    ) -> Checked {
+        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
+        let switches = HostSwitches { home: home.clone(), surroundings: host.surroundings.clone() };
+        let workshop = host.workshop(bench, home, self.settings.clone(), skill);
+        let checked = Checked::new(workshop, of, self.manifest.clone(), Arc::new(switches));
+        let checked = match self.timeout_ms {
+            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
+            None => checked,
+        };
+        match &self.workspace {
+            Some(workspace) => checked.workspace(host.surroundings.current.join(workspace)),
+            None => checked,
+        }
+    }
+
     /// Makes the call.
     pub(in crate::host) fn pass(
         self,
@@ -163,20 +186,9 @@ impl ReadyCall {
         home: &Home,
         call: Call<'_>,
     ) -> Result<CallReport, Refusal> {
+        let checked = self.checked(host, &gated.bench, home, skill);
         let Self { spec, raw, settings, manifest, workspace, timeout_ms } = self;
         let pins = Pins::open(home);
-        let of = ScriptSkill::new(skill.source.clone(), skill.name.clone(), skill.snapshot.clone(), None);
-        let switches = HostSwitches { home: home.clone(), surroundings: host.surroundings.clone() };
-        let workshop = host.workshop(&gated.bench, home, settings.clone(), skill);
-        let checked = Checked::new(workshop, of, manifest.clone(), Arc::new(switches));
-        let checked = match timeout_ms {
-            Some(milliseconds) => checked.timeout(std::time::Duration::from_millis(milliseconds.into())),
-            None => checked,
-        };
-        let checked = match &workspace {
-            Some(workspace) => checked.workspace(host.surroundings.current.join(workspace)),
-            None => checked,
-        };
         let wanted = Wanted {
             spec,
             planner: checked,
@@ -225,9 +237,7 @@ impl Captured {
         settings: Settings,
     ) -> Result<ReadyCall, Fault> {
         let manifest = self.callable()?;
-        if let Some((code, message)) = execute_bar(&settings).or_else(|| safety_bar(&settings)) {
-            return Err(Fault::new(code, message, "the person who runs fumehood can switch that there"));
-        }
+        refuse_switched_off(&settings)?;
         let spec = spec(self, &manifest)?;
         let raw = RawCall { tool: spec.name().as_str().to_owned(), arguments: input };
         let CallRequest { workspace, timeout_ms, .. } = request.clone();
@@ -235,7 +245,7 @@ impl Captured {
     }
 
     /// The manifest, if nothing of the skill's own is in the way.
-    fn callable(&self) -> Result<ExecutionManifest, Fault> {
+    pub(in crate::host) fn callable(&self) -> Result<ExecutionManifest, Fault> {
         if let Some((code, message)) = self.inspection.execution_bars().into_iter().next() {
             let advice = match self.inspection.execution {
                 ManifestState::Absent => "its scripts run with `fumehood run`; `fumehood show` lists them",
@@ -246,6 +256,13 @@ impl Captured {
         let manifest = self.inspection.execution.accepted().cloned();
         manifest.ok_or_else(|| Fault::new(Code::Internal, "a tool without a manifest", REPORT))
     }
+}
+
+fn refuse_switched_off(settings: &Settings) -> Result<(), Fault> {
+    let bar = execute_bar(settings).or_else(|| safety_bar(settings));
+    bar.map_or(Ok(()), |(code, message)| {
+        Err(Fault::new(code, message, "the person who runs fumehood can switch that there"))
+    })
 }
 
 fn spec(skill: &Captured, manifest: &ExecutionManifest) -> Result<ToolSpec, Fault> {

@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fumehood_core::consent::Surface;
-use fumehood_core::manifest::{ParamKind, ScriptClaim};
 use fumehood_core::policy::{Mode, YesKind};
 use fumehood_core::trust_scope::{ScopeDraft, ScopeParts};
 use fumehood_core::{AgentLabel, Code, Coded as _, HostPath, Shown};
 use fumehood_gate::{FileUse, workspace_words};
-use fumehood_runners::script::Source;
 use fumehood_store::{ApprovedText, Home, Journal, PolicyFile, Settings, TrustScopes, Workspace};
 
+use super::program::TrustedProgram;
 use super::{MEND, fault, scope_id};
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::host::past::{SkillId, past};
 use crate::host::policy::SurfaceRule;
 use crate::host::run::{Captured, agent};
-use crate::host::{Host, RunRequest};
 use crate::report::{FileSince, ScopeOut};
 
 /// What somebody wants to trust.
@@ -27,13 +26,13 @@ pub struct TrustRequest {
     pub skill: String,
     /// Folders to look names up in, instead of the usual sources.
     pub roots: Vec<PathBuf>,
-    /// The name or the path of a declared script.
-    pub script: String,
+    /// The name or the path of a declared script, or the tool name of the checked tool. Without it the checked tool is meant.
+    pub script: Option<String>,
     /// For path parameters the place at or below which their values must lie. One that is not here is asked about.
     pub paths: Vec<(String, PathBuf)>,
     /// The workspace folder, and whether it may be changed.
     pub workspace: Option<(PathBuf, bool)>,
-    /// Seconds that one attempt may take; the envelope's default if not given.
+    /// Seconds that one attempt may take; if not given the envelope's default, for a checked tool all that its manifest gives.
     pub timeout: Option<u64>,
     /// The agent whose calls are trusted; whoever uses the command line if not given.
     pub agent: Option<AgentLabel>,
@@ -44,6 +43,8 @@ pub struct TrustRequest {
 pub struct ScopePreview {
     /// The scope as it would be saved.
     pub scope: ScopeOut,
+    /// What would run.
+    pub program: TrustedProgram,
     /// Path parameters that it has no place for: calls that give them are asked about.
     pub asked_paths: Vec<String>,
     /// What differs from the revision that was approved last.
@@ -73,8 +74,9 @@ impl Host {
     /// Works out what would be trusted. Changes nothing.
     ///
     /// # Errors
-    /// The codes of [`Host::show`]; `E_TRUST_SCOPE_INVALID`, also for a script that nobody declared; `E_ARGUMENT_INVALID` for a
-    /// place of something that is no path parameter; `E_FOLDER_NOT_FOUND`; those of a workspace; `E_POLICY_INVALID`, and
+    /// The codes of [`Host::show`]; `E_TRUST_SCOPE_INVALID`, also for a script that nobody declared and for more than the
+    /// checked tool gets; what keeps the skill from having a checked tool, where that is meant; `E_ARGUMENT_INVALID` for a
+    /// place of something that is no path parameter, and for a name that could be either; `E_FOLDER_NOT_FOUND`; those of a workspace; `E_POLICY_INVALID`, and
     /// `E_POLICY_DENIED` where the policy lets no terminal trust a revision.
     pub fn preview_scope(&self, request: &TrustRequest) -> Result<ScopePreview, Fault> {
         let home = self.home()?;
@@ -85,34 +87,22 @@ impl Host {
         }
         may_trust(&home)?;
         let skill = self.captured(&request.skill, &request.roots)?;
-        let run = RunRequest { script: request.script.clone(), ..RunRequest::default() };
-        let chosen = skill.choose(&run, &settings)?;
-        let Source::Declared(claim) = &chosen.source else {
-            let message = "nobody declared what this script takes, so each call of it is asked about";
-            return Err(Fault::new(
-                Code::TrustScopeInvalid,
-                message,
-                "declare it with `fumehood adopt` first",
-            ));
-        };
-        let (all, paths) = self.places(claim, request)?;
+        let meant = skill.meant(request, &settings)?;
+        let paths = self.places(&meant.path_parameters, request)?;
         let workspace = self.workspace_trusted(&home, &settings, &skill, request)?;
         let parts = ScopeParts {
             agent: request.agent.clone().map_or_else(agent, Ok)?,
             source: skill.source.clone(),
             id: skill.name.clone(),
             revision: skill.snapshot.revision(),
-            tool: fumehood_core::ToolName::parse(&chosen.tool)
-                .map_err(|error| Fault::of(&error, "an overlay can give it another tool_name"))?,
-            overlay: chosen.overlay,
+            tool: meant.tool.clone(),
+            overlay: meant.overlay,
             workspace,
-            timeout_seconds_max: request
-                .timeout
-                .unwrap_or(settings.envelope.timeout_default().as_secs().max(1)),
-            output_bytes_max: settings.envelope.parts().output_bytes_max,
+            timeout_seconds_max: meant.seconds,
+            output_bytes_max: meant.output_bytes,
             paths,
         };
-        let asked_paths = all.iter().filter(|name| !parts.paths.contains_key(*name));
+        let asked_paths = meant.path_parameters.iter().filter(|name| !parts.paths.contains_key(*name));
         let asked_paths = asked_paths.cloned().collect();
         let draft =
             ScopeDraft::new(parts).map_err(|error| Fault::of(&error, "ask for less, or name less"))?;
@@ -123,6 +113,7 @@ impl Host {
         let mode = file.policy.mode();
         Ok(ScopePreview {
             scope: ScopeOut::of_draft(&draft, scope_id(&draft)),
+            program: self.program(&home, &settings, meant),
             asked_paths,
             past: past.map_or_else(PastFiles::default, |past| PastFiles {
                 files: past.since(&ApprovedText::of(&home), &skill.snapshot),
@@ -139,19 +130,12 @@ impl Host {
         })
     }
 
-    /// The path parameters of a script, and the places for them that the person named.
-    fn places(
-        &self,
-        claim: &ScriptClaim,
-        request: &TrustRequest,
-    ) -> Result<(BTreeSet<String>, Places), Fault> {
-        let is_path = |kind: &ParamKind| matches!(kind, ParamKind::Path { .. });
-        let all = claim.params().iter().filter(|param| is_path(param.kind()));
-        let all: BTreeSet<String> = all.map(|param| param.name().as_str().to_owned()).collect();
+    /// The places that the person named, each for a path parameter.
+    fn places(&self, all: &BTreeSet<String>, request: &TrustRequest) -> Result<Places, Fault> {
         let mut paths = Places::new();
         for (name, place) in &request.paths {
             if !all.contains(name) {
-                let message = format!("{} is no path parameter of the script", Shown::inline(name));
+                let message = format!("{} is no path parameter of it", Shown::inline(name));
                 return Err(Fault::new(
                     Code::ArgumentInvalid,
                     message,
@@ -163,7 +147,7 @@ impl Host {
                 return Err(Fault::new(Code::ArgumentInvalid, message, "give it once"));
             }
         }
-        Ok((all, paths))
+        Ok(paths)
     }
 
     /// The workspace that calls must have, in the words of the scope.

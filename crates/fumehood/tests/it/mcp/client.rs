@@ -286,4 +286,4 @@ fn reader(stdout: ChildStdout) -> Receiver<Value> {
     lines
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);

@@ -127,6 +127,17 @@ fn a_client_that_says_no_more_is_done() {
     assert_clean(&world);
 }
 
+// What is trusted for whoever uses the command line is not trusted for an agent by calling it so; and what is no folder is said at once.
+#[test]
+fn a_server_that_could_not_be_told_apart_does_not_start() {
+    let world = marked();
+    assert_eq!(world.fault(["serve", "--as", "cli"], 2)["code"], "E_NAME_INVALID");
+    assert_eq!(world.fault(["serve", "--workspace", "nowhere"], 2)["code"], "E_FOLDER_NOT_FOUND");
+    assert_eq!(world.fault(["serve", "--root", "nowhere"], 2)["code"], "E_SOURCE_MISSING");
+    // With another name it starts, and ends with its client, who here never comes.
+    assert_eq!(world.run(["serve", "--as", "cli2"]).code, Some(0));
+}
+
 // Two clients at once share the state and nothing else: no request of the one is known to the other.
 #[test]
 fn two_clients_at_once() {

@@ -43,7 +43,7 @@ fn every_revision_reads_the_same() {
     }
 }
 
-// XSF-: the author's words are between two lines that they cannot have written, and so is what a file says.
+// STYLE 10: the author's words are between two lines that they cannot have written, and so is what a file says.
 #[test]
 fn what_an_author_wrote_is_fenced() {
     let world = world();

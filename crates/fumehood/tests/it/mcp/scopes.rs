@@ -106,3 +106,40 @@ fn results_are_read_by_handle() {
         assert_eq!(read["error"]["code"], -32602, "{read}");
     }
 }
+
+// The checked tool of a skill: offered where there is one, its schema told when the skill is loaded, its answer checked and fenced.
+#[test]
+fn a_checked_tool_is_called() {
+    let world = crate::run::world();
+    let program = "let s = ''; for await (const c of process.stdin) s += c; const { n } = JSON.parse(s); console.log(JSON.stringify({ twice: n * 2 }));\n";
+    let object = |name: &str| {
+        let properties = json!({name: {"type": "integer"}});
+        json!({"type": "object", "properties": properties, "required": [name], "additionalProperties": false})
+    };
+    let manifest = json!({
+        "schemaVersion": 1, "entrypoint": "go.mjs", "files": ["go.mjs"], "timeoutMs": 5000, "maxOutputBytes": 1024,
+        "inputSchema": object("n"), "outputSchema": object("twice"),
+    });
+    let skill = fumehood_testkit::skill("tool").file("execution.json", manifest.to_string());
+    world.add("skills", &skill.file("go.mjs", program));
+    world.write("home/.config/fumehood/policy.toml", "mode = \"trusted\"\n");
+    let add = ["trust", "add", "tool", "--root", "skills", "--as", "mcp"];
+    let (shown, answer) = world.call().at_terminal(add, "[y/N] ", "y\n");
+    assert_eq!(answer.code, Some(0), "{shown}{}", answer.errors());
+    for era in Era::ALL {
+        let mut client = Client::start(&world, era, Asked::Cannot, &[]);
+        assert!(client.names().contains(&"call_skill_tool".to_owned()));
+        let loaded = client.tool("load_skill", &json!({"skill_name": "tool"}));
+        assert_eq!(loaded["structuredContent"]["tool"]["input_schema"]["required"], json!(["n"]));
+        let called = client.tool("call_skill_tool", &json!({"skill_name": "tool", "arguments": {"n": 21}}));
+        assert_eq!(called["isError"], false, "{called}");
+        assert!(text(&called["structuredContent"]["output"]).contains("\n{\"twice\":42}\n"), "{called}");
+        let wrong = client.tool("call_skill_tool", &json!({"skill_name": "tool", "arguments": {"n": "x"}}));
+        assert_refused(&wrong, "E_SCHEMA_MISMATCH");
+    }
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &["--as", "other"]);
+    let parked = client.tool("call_skill_tool", &json!({"skill_name": "tool", "arguments": {"n": 21}}));
+    assert_refused(&parked, "E_CONSENT_PENDING");
+    drop(client);
+    assert_clean(&world);
+}

@@ -595,9 +595,9 @@ fn every_tier_that_runs_is_tried() {
     };
     let runs: Vec<_> = Tier::ALL.into_iter().filter(|tier| tried(*tier)).collect();
     assert_eq!(runs, [Tier::Script, Tier::Checked]);
-    let host = ["run.rs", "run/call.rs"]
-        .map(|file| crate::repository_file(&format!("crates/fumehood/src/host/{file}")));
-    // One offer for each of them and no other.
-    let offers = host.iter().map(|source| source.matches("Offer::new(").count()).sum::<usize>();
-    assert_eq!(offers, runs.len());
+    let source = |file: &str| crate::repository_file(&format!("crates/fumehood/src/host/{file}"));
+    let count = |file: &str, what: &str| source(file).matches(what).count();
+    // One tool is wanted for each of them and no other, and all that are wanted are offered in one place.
+    assert_eq!(count("run.rs", " = Wanted {") + count("run/call.rs", " = Wanted {"), runs.len());
+    assert_eq!(count("run/gated.rs", "Offer::new("), 1);
 }

@@ -135,7 +135,7 @@ fn settings_that_are_edited_while_the_question_is_open_refuse() {
         ("[envelope]\nread_roots = []\nwrite_roots = []\ninterpreter_read_paths = []\n", "E_CONSENT_STALE"),
         ("[interpreters.other]\npath = \"/usr/bin/python3\"\n", "E_CONSENT_STALE"),
         ("[execute]\nsafety = \"safe\"\n", "E_SAFE_MODE"),
-        ("[envelope\n", "E_CONSENT_STALE"),
+        ("[envelope\n", "E_CONFIG_INVALID"),
     ] {
         let world = maker();
         let answer = meanwhile(&world, &GO, |world| configure(world, settings));

@@ -8,7 +8,7 @@ use super::{ASKED, flagged, receipt, scripted, yes};
 use crate::schemas::{assert_notices, assert_valid};
 use crate::text;
 
-const TRUST: &str = "[y/N] ";
+pub(super) const TRUST: &str = "[y/N] ";
 const GO: [&str; 4] = ["run", "skills/tool", "go", "--param"];
 
 /// A skill whose script prints a file, in a world of this mode.
@@ -26,13 +26,13 @@ fn reader(mode: &str) -> World {
 }
 
 /// What `trust` and these words answer to a person who says this.
-fn told(world: &World, words: &[&str], keys: &str) -> (String, Answer) {
+pub(super) fn told(world: &World, words: &[&str], keys: &str) -> (String, Answer) {
     let arguments = ["--format", "json", "trust"].iter().chain(words).copied();
     world.call().at_terminal(arguments, TRUST, keys)
 }
 
 /// What is shown without the colours, which are ours.
-fn plain(shown: &str) -> String {
+pub(super) fn plain(shown: &str) -> String {
     ["1", "0", "2", "1;33", "31", "32", "1;31", "1;32"]
         .iter()
         .fold(shown.to_owned(), |text, style| text.replace(&format!("\u{1b}[{style}m"), ""))
@@ -46,13 +46,13 @@ fn add(world: &World) -> (String, Value) {
     (shown, value["scope"].clone())
 }
 
-fn remove(world: &World, id: &str) {
+pub(super) fn remove(world: &World, id: &str) {
     let answer = world.run(["--format", "json", "trust", "remove", id]);
     assert_eq!(answer.code, Some(0), "{}", answer.errors());
     assert_valid("trust-scope", &answer.stdout);
 }
 
-fn list(world: &World) -> Value {
+pub(super) fn list(world: &World) -> Value {
     let answer = world.run(["--format", "json", "trust", "list"]);
     assert_eq!(answer.code, Some(0), "{}", answer.errors());
     assert_valid("trust-list", &answer.stdout)
@@ -65,7 +65,7 @@ fn runs_unasked(world: &World, param: &str, more: &[&str]) -> bool {
     answer.code == Some(0)
 }
 
-fn rows(world: &World, kind: &str) -> usize {
+pub(super) fn rows(world: &World, kind: &str) -> usize {
     let file = |name: &str| std::fs::read(world.path(crate::recorded::STATE).join(name)).unwrap_or_default();
     let all = [file("journal.sqlite"), file("journal.sqlite-wal")].concat();
     all.windows(kind.len()).filter(|part| *part == kind.as_bytes()).count()
