@@ -83,7 +83,7 @@ fn load_skill(survey: &SurveyReport) -> Tool {
             "resources": {"type": "array", "items": object(&json!({"path": TEXT, "bytes": NUMBER}))},
             "resources_left_out": NUMBER,
             "scripts": {"type": "array", "items": {"type": "object"}},
-            "tool": {"type": ["object", "null"]},
+            "tool": {"anyOf": [{"type": "object"}, {"type": "null"}]},
             "how": TEXT,
         }),
         &Kind::Reads,
@@ -148,7 +148,7 @@ fn call_skill_tool() -> Tool {
             }),
             &["skill_name"],
         ),
-        &json!({"skill": TEXT, "result": {}, "output": TEXT, "clipped": FLAG, "stderr": TEXT}),
+        &json!({"skill": TEXT, "result": {"type": "object"}, "output": TEXT, "clipped": FLAG, "stderr": TEXT}),
         &Kind::Runs,
     )
 }
@@ -294,11 +294,11 @@ struct Typed {
     of: &'static str,
 }
 
-/// The same, or null.
+/// The same, or null; not as a list of types, which some clients cannot read.
 #[derive(serde::Serialize)]
 struct Maybe {
-    #[serde(rename = "type")]
-    of: [&'static str; 2],
+    #[serde(rename = "anyOf")]
+    of: [Typed; 2],
 }
 
 #[derive(serde::Serialize)]
@@ -311,8 +311,9 @@ struct Whole {
 const TEXT: Typed = Typed { of: "string" };
 const NUMBER: Typed = Typed { of: "integer" };
 const FLAG: Typed = Typed { of: "boolean" };
-const MAYBE_TEXT: Maybe = Maybe { of: ["string", "null"] };
-const MAYBE_NUMBER: Maybe = Maybe { of: ["integer", "null"] };
+const NULL: Typed = Typed { of: "null" };
+const MAYBE_TEXT: Maybe = Maybe { of: [TEXT, NULL] };
+const MAYBE_NUMBER: Maybe = Maybe { of: [NUMBER, NULL] };
 const WHOLE: Whole = Whole { of: "integer", minimum: 0 };
 /// Names of skills that are listed in a schema.
 const ENUM_MAX: usize = 50;
