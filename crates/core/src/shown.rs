@@ -17,23 +17,36 @@ pub struct Shown<'a> {
     text: &'a str,
     chars_max: usize,
     block: bool,
+    exact: bool,
 }
 
 impl<'a> Shown<'a> {
     /// One line, at most 256 characters.
     pub fn inline(text: &'a str) -> Self {
-        Self { text, chars_max: INLINE_CHARS_MAX, block: false }
+        Self { text, chars_max: INLINE_CHARS_MAX, block: false, exact: false }
     }
 
     /// Several lines, uncut.
     pub fn block(text: &'a str) -> Self {
-        Self { text, chars_max: usize::MAX, block: true }
+        Self { text, chars_max: usize::MAX, block: true, exact: false }
     }
 
     /// The same text, cut after `chars_max` characters of the original.
     #[must_use]
     pub fn at_most(self, chars_max: usize) -> Self {
         Self { chars_max, ..self }
+    }
+
+    /// So that two texts that differ look different: spaces that look like another one, spaces at the end and marks that are
+    /// drawn over a character become visible as well. For differences, not for reading: ordinary text in some languages has them.
+    ///
+    /// ```
+    /// use fumehood_core::Shown;
+    /// assert_eq!(Shown::inline("rm\u{a0}-r ").exact().to_string(), "rm\\u{a0}-r\\u{20}");
+    /// ```
+    #[must_use]
+    pub fn exact(self) -> Self {
+        Self { exact: true, ..self }
     }
 
     fn write_char(&self, f: &mut fmt::Formatter<'_>, previous: char, c: char) -> fmt::Result {
@@ -44,7 +57,7 @@ impl<'a> Shown<'a> {
             '\r' => f.write_str("\\r"),
             // One emoji presentation selector after a symbol is ordinary text, not a hiding place.
             '\u{fe0f}' if is_symbol(previous) => f.write_char(c),
-            c if is_hidden(c) => write!(f, "\\u{{{:x}}}", u32::from(c)),
+            c if is_hidden(c) || self.exact && is_mistaken(c) => write!(f, "\\u{{{:x}}}", u32::from(c)),
             c => f.write_char(c),
         }
     }
@@ -52,17 +65,24 @@ impl<'a> Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.text.len() <= self.chars_max && all_bytes(self.text, |byte| matches!(byte, b' '..=b'~')) {
-            return f.write_str(self.text);
+        let end = if self.exact { self.text.trim_end_matches(' ') } else { self.text };
+        let spaces = self.text.len() - end.len();
+        if self.text.len() <= self.chars_max && all_bytes(end, |byte| matches!(byte, b' '..=b'~')) {
+            f.write_str(end)?;
+            return (0..spaces).try_for_each(|_| f.write_str(SPACE));
         }
         let mut previous = ' ';
-        let mut chars = self.text.chars();
+        let mut chars = end.chars();
         for c in chars.by_ref().take(self.chars_max) {
             self.write_char(f, previous, c)?;
             previous = c;
         }
         match chars.count() {
-            0 => Ok(()),
+            0 if end.chars().count() + spaces <= self.chars_max => {
+                (0..spaces).try_for_each(|_| f.write_str(SPACE))
+            }
+            0 if spaces == 0 => Ok(()),
+            0 => write!(f, "… (+{spaces} spaces)"),
             cut => write!(f, "… (+{cut} characters)"),
         }
     }
@@ -88,6 +108,12 @@ pub fn is_hidden(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
+/// Whether a character is visible, and easily taken for another one: a space of another width, or a mark that lies over the
+/// character before it, as if that was struck out or framed.
+fn is_mistaken(c: char) -> bool {
+    matches!(u32::from(c), 0xa0 | 0x1680 | 0x2000..=0x200a | 0x202f | 0x205f | 0x3000 | 0x334..=0x338 | 0x488..=0x489 | 0x20d2..=0x20d3 | 0x20d8..=0x20da | 0x20dd..=0x20e0 | 0x20e2..=0x20eb)
+}
+
 /// Characters that an emoji presentation selector usually follows.
 fn is_symbol(c: char) -> bool {
     matches!(u32::from(c),
@@ -97,6 +123,7 @@ fn is_symbol(c: char) -> bool {
 }
 
 const INLINE_CHARS_MAX: usize = 256;
+const SPACE: &str = "\\u{20}";
 
 #[cfg(test)]
 mod tests {
@@ -122,6 +149,28 @@ mod tests {
         for (text, shown) in cases {
             assert_eq!(Shown::inline(text).to_string(), shown);
         }
+    }
+
+    // CHK-039: no two lines of a difference look the same.
+    #[test]
+    fn what_differs_looks_different() {
+        for (text, shown) in [
+            ("rm -r", "rm -r"),
+            ("rm\u{a0}-r", "rm\\u{a0}-r"),
+            ("rm\u{3000}-r", "rm\\u{3000}-r"),
+            ("r\u{336}m\u{336}", "r\\u{336}m\\u{336}"),
+            ("rm ", "rm\\u{20}"),
+            ("é  ", "é\\u{20}\\u{20}"),
+            ("e\u{301}", "e\u{301}"),
+            ("\n", "\\n"),
+        ] {
+            assert_eq!(Shown::inline(text).exact().to_string(), shown);
+        }
+        assert_eq!(Shown::inline("ab  ").exact().at_most(2).to_string(), "ab… (+2 spaces)");
+        assert_eq!(Shown::inline("éb  ").exact().at_most(2).to_string(), "éb… (+2 spaces)");
+        assert_eq!(Shown::inline("abc").exact().at_most(2).to_string(), "ab… (+1 characters)");
+        // Where it is for reading, they stay.
+        assert_eq!(Shown::inline("à\u{a0}! ").to_string(), "à\u{a0}! ");
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn is_partial(file: &FileSince) -> bool {
 
 /// Whether `diff` shows the lines: what is new it only names, and it compares no more kinds of files than a question does.
 fn is_in_diff(file: &FileSince) -> bool {
-    file.change != "added" && matches!(file.not_shown, None | Some(FileSince::TOO_MUCH))
+    file.change != "added" && matches!(file.not_shown.as_deref(), None | Some(FileSince::TOO_MUCH))
 }
 
 /// Lines that differ, with those around them.
@@ -126,7 +126,7 @@ pub(super) fn lines(text: &mut String, lines: &[LineChange]) {
         let number = |line: Option<usize>| line.map_or_else(String::new, |line| line.to_string());
         let (before, after) = (number(line.before), number(line.after));
         // A line is cut only far beyond what a terminal shows; the JSON form has all of it.
-        let content = Shown::inline(&line.text).at_most(LINE_CHARS_MAX);
+        let content = Shown::inline(&line.text).at_most(LINE_CHARS_MAX).exact();
         let _ = writeln!(text, "  {before:>5} {after:>5} {style}{sign} {content}{RESET}");
         last = Some(line);
     }
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    // CHK-039, X-28: whatever is not shown in a question is said, and nobody is sent where it is not shown either.
+    // CHK-039: whatever is not shown in a question is said, and nobody is sent where it is not shown either.
     #[test]
     fn what_is_left_out_is_said_with_where_it_is() {
         let whole = |change| file(change, "echo", 0, None);
