@@ -4,6 +4,7 @@
 //! what the other answered the first time. Printed are the median and the time that 99 in 100 were under. Nothing here passes or
 //! fails. Its state is a folder of its own below `/var/tmp`.
 #![expect(clippy::disallowed_methods, reason = "a benchmark makes the files that it reads")]
+#![expect(clippy::disallowed_types, reason = "a benchmark makes the files that it reads")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
 
 use std::fs;
@@ -118,7 +119,7 @@ struct Server {
 impl Server {
     fn of_fumehood(folder: &Path, version: &'static str, root: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fumehood"));
-        command.args(["serve", "--root", root]).current_dir(folder);
+        command.args(["serve", "--root", root]).current_dir(folder.join("project"));
         command.env_clear().env("FUMEHOOD_HOME", folder.join("home"));
         Self::start(command, version)
     }
@@ -211,7 +212,7 @@ fn yes() -> Value {
 
 fn make_skills(folder: &Path) {
     let write = |path: &str, text: &str| {
-        let path = folder.join(path);
+        let path = folder.join("project").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
@@ -223,7 +224,8 @@ fn make_skills(folder: &Path) {
         write(&format!("many/quick-{number}/SKILL.md"), &skill(&format!("quick-{number}")));
         write(&format!("many/quick-{number}/quick.sh"), "#!/bin/sh\necho done\n");
     }
-    fs::create_dir_all(folder.join("empty")).unwrap();
+    fs::create_dir_all(folder.join("project/empty")).unwrap();
+    // Beside the project: its state may not lie in one.
     fs::DirBuilder::new().mode(0o700).create(folder.join("home")).unwrap();
 }
 

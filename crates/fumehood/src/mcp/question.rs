@@ -12,13 +12,31 @@ pub(super) fn message(question: &Question) -> Option<String> {
     let out = &mut text;
     let skill = &question.skill;
     let _ = writeln!(out, "Run {} from {}?", whole(&question.file), whole(&skill.name));
+    // Some clients show three lines and no more: what is not contained, the command, and files of the person come first.
+    for control in &question.unsafe_controls {
+        let _ = writeln!(out, "UNSAFE: {}", whole(control));
+    }
+    let weak = question.axes.iter().filter(|axis| axis.enforced == "not_enforced");
+    let weak: Vec<_> = weak.map(|axis| axis.name.as_str()).collect();
+    if !weak.is_empty() {
+        let _ = writeln!(out, "FULL TRUST: this system does not enforce {}.", weak.join(", "));
+    }
+    let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
+    let _ = writeln!(out, "Command: {}", argv.join(" "));
+    if question.files.is_empty() {
+        let _ = writeln!(out, "Your files: none");
+    }
+    for file in &question.files {
+        let _ = writeln!(out, "{}: {}", verb(file), whole(&file.host));
+    }
+    if weak.is_empty() {
+        let _ = writeln!(out, "Network: none. It can read and change nothing else of yours.");
+    }
     let _ = writeln!(out, "Skill: {}, from the source {}", whole(&skill.name), whole(&skill.source));
     let _ = writeln!(out, "Revision: {}, {}", skill.revision, history(&skill.history));
     if let Some(overlay) = &skill.overlay {
         let _ = writeln!(out, "Declared by your overlay: sha256 {overlay}");
     }
-    let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
-    let _ = writeln!(out, "Command: {}", argv.join(" "));
     let undeclared = "nobody declared what this script takes; they are passed as they stand";
     let arguments = if question.declared { whole(&question.arguments) } else { whole(undeclared) };
     let _ = writeln!(out, "Arguments: {arguments}");
@@ -30,21 +48,6 @@ pub(super) fn message(question: &Question) -> Option<String> {
     let _ = writeln!(out, "In the folder: {}", whole(&question.directory));
     let interpreter = &question.interpreter;
     let _ = writeln!(out, "Interpreter: {}, sha256 {}", whole(&interpreter.path), interpreter.sha256);
-    for control in &question.unsafe_controls {
-        let _ = writeln!(out, "UNSAFE: {}", whole(control));
-    }
-    if question.files.is_empty() {
-        let _ = writeln!(out, "Your files: none");
-    }
-    for file in &question.files {
-        let _ = writeln!(out, "{}: {}", verb(file), whole(&file.host));
-    }
-    let weak: Vec<_> = question.axes.iter().filter(|axis| axis.enforced == "not_enforced").collect();
-    let names: Vec<_> = weak.iter().map(|axis| axis.name.as_str()).collect();
-    let _ = match names.as_slice() {
-        [] => writeln!(out, "Network: none. It can read and change nothing else of yours."),
-        names => writeln!(out, "FULL TRUST: this system does not enforce {}.", names.join(", ")),
-    };
     let limits: Vec<_> =
         question.limits.iter().map(|limit| format!("{} {}", limit.name, limit.value)).collect();
     let _ = writeln!(out, "Limits: {}", limits.join(", "));
