@@ -200,6 +200,11 @@ impl Session {
         self.requests.takes_from(Surface::Elicitation)
     }
 
+    /// Whether its agent has any artifact, be it of this run or of an earlier one. One that cannot be told is none.
+    pub fn has_artifacts(&self) -> bool {
+        self.host.artifacts(self.asker()).is_ok_and(|listed| !listed.artifacts.is_empty())
+    }
+
     /// The artifacts of its agent.
     ///
     /// # Errors

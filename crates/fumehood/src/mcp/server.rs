@@ -166,7 +166,9 @@ impl Server {
     pub(super) fn new(session: Arc<Session>) -> Result<Self, Fault> {
         let (calls, seal) = (Calls::new(), Seal::new()?);
         let (changed, _) = watch::channel(0);
-        Ok(Self { session, calls, seal, offered: Mutex::default(), changed })
+        // Some clients ask once what there is, and never again.
+        let offered = Offered { has_artifacts: session.has_artifacts(), ..Offered::default() };
+        Ok(Self { session, calls, seal, offered: Mutex::new(offered), changed })
     }
 
     pub(super) fn calls(&self) -> &Arc<Calls> {

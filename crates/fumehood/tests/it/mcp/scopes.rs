@@ -51,11 +51,11 @@ fn a_script_is_found_by_what_agents_call_it() {
 // Results are read by their handle, by their agent alone, once there are any; and that there are is told.
 #[test]
 fn results_are_read_by_handle() {
-    let world = marked();
-    let script = "i=0\nwhile [ $i -lt 5000 ]; do echo \"line $i\"; i=$((i + 1)); done\n";
-    world.write("skills/tool/go.sh", script);
-    trust(&world, "mcp", &[]);
     for era in Era::ALL {
+        let world = marked();
+        let script = "i=0\nwhile [ $i -lt 5000 ]; do echo \"line $i\"; i=$((i + 1)); done\n";
+        world.write("skills/tool/go.sh", script);
+        trust(&world, "mcp", &[]);
         let mut client = Client::start(&world, era, Asked::Cannot, &[]);
         assert_eq!(client.names().len(), 4);
         if era == Era::July2026 {
@@ -104,6 +104,9 @@ fn results_are_read_by_handle() {
         assert_refused(&other.tool("artifact_head", &json!({"artifact": id})), "E_ARTIFACT_NOT_FOUND");
         let read = other.ask("resources/read", json!({"uri": link["uri"]}));
         assert_eq!(read["error"]["code"], -32602, "{read}");
+        assert_eq!(other.names().len(), 4);
+        // The readers are there from the start for an agent that has results.
+        assert_eq!(Client::start(&world, era, Asked::Cannot, &[]).names().len(), 12);
     }
 }
 
