@@ -8,11 +8,12 @@ use fumehood_core::consent::{Decision, State, Surface};
 use fumehood_core::{Code, ProposalId};
 use fumehood_gate::ports::Outage;
 use fumehood_gate::{Approver, Cancel, Decider, Request};
-use fumehood_store::Passphrase;
+use fumehood_store::{DiskFolder, Folder as _, Passphrase};
 
 use super::Host;
 use super::policy::SurfaceRule;
 use super::question::Wordings;
+use super::run::Captured;
 use crate::fault::Fault;
 use crate::report::{Answer, Question};
 
@@ -61,7 +62,7 @@ impl Over {
     }
 }
 
-/// Has the passphrase read where one is required, by whom it is given, and compares it.
+/// Has the passphrase read where one is required, by whom it is given, and compares it; and looks at the skill once more.
 pub(super) type Vouch = Arc<dyn Fn(&dyn Fn() -> Option<Passphrase>) -> Result<(), Fault> + Send + Sync>;
 
 /// The gate's approver: hands each request to a thread that asks the person and answers for them.
@@ -70,7 +71,7 @@ pub(super) struct Asking {
     pub(super) rule: SurfaceRule,
     pub(super) wordings: Arc<Wordings>,
     pub(super) cancel: Cancel,
-    /// Whether whoever says yes knows the passphrase.
+    /// Whether whoever says yes knows the passphrase, and what they looked at is still there.
     pub(super) vouch: Vouch,
     /// Why a yes did not count, if that is why.
     pub(super) refused: Arc<OnceLock<Fault>>,
@@ -113,10 +114,26 @@ impl Approver for Asking {
 }
 
 impl Host {
-    /// What decides, after a yes to a run, whether it counts.
-    pub(super) fn vouching(&self) -> Vouch {
+    /// What decides, after a yes to a run, whether it counts: the passphrase is right, and the skill's folder still has what was
+    /// shown. What would run was captured before and is not read again; but whoever said yes looked at that folder, and a folder
+    /// that changed under them is to be looked at anew.
+    pub(super) fn vouching(&self, skill: &Captured) -> Vouch {
         let host = self.clone();
-        Arc::new(move |read| host.vouch(|| Ok(read())).map(drop))
+        let (path, revision) = (skill.path.clone(), skill.snapshot.revision());
+        Arc::new(move |read| {
+            host.vouch(|| Ok(read())).map(drop)?;
+            let Some(path) = &path else { return Ok(()) };
+            let now = DiskFolder::open(path).ok().and_then(|folder| folder.capture().ok());
+            if now.is_some_and(|now| now.revision() == revision) {
+                return Ok(());
+            }
+            let message = "the skill's folder changed while the question was open, so what is there is not what was shown";
+            Err(Fault::new(
+                Code::ConsentStale,
+                message,
+                "make the call again; the question shows what is there now",
+            ))
+        })
     }
 }
 

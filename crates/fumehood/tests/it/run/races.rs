@@ -310,22 +310,19 @@ fn a_yes_in_one_process_is_none_in_another() {
     assert_clean(&world);
 }
 
-// CHK-007, CHK-131: what is put in the skill's folder while the question is open does not run: what was shown runs, or nothing
-// that was trusted covers what is there.
+// CHK-007, CHK-131, CHK-132, CHK-159: a yes to a folder that changed under whoever looked at it is none, and nothing of either runs.
 #[test]
 fn a_skill_that_is_replaced_while_the_question_is_open_does_not_run() {
     let world = maker();
     let before = revision(&world, "skills/tool");
-    let answer = meanwhile(&world, &GO, |world| {
-        world.rename("skills/tool", "skills/kept");
-        let manifest = String::from_utf8(world.read("skills/kept/fumehood.json")).unwrap();
-        world.add(
-            "skills",
-            &skill("tool").file("fumehood.json", manifest).file("go.sh", "echo evil >\"$1\"\n"),
-        );
-    });
-    assert_eq!((answer.code, world.read(CANARY).as_slice()), (Some(0), &b"ran\n"[..]), "{}", answer.errors());
-    assert_eq!(super::receipt(&world)["skill"]["revision"], before.as_str());
+    let copy = |world: &World, program: &str| {
+        world.rename("skills/tool", &format!("kept/{}", std::process::id()));
+        let kept = format!("kept/{}/fumehood.json", std::process::id());
+        let manifest = String::from_utf8(world.read(&kept)).unwrap();
+        world.add("skills", &skill("tool").file("fumehood.json", manifest).file("go.sh", program));
+    };
+    world.folder("kept");
+    refused(&world, &GO, "E_CONSENT_STALE", "replaced", |world| copy(world, "echo evil >\"$1\"\n"));
     let answer = world.run(["--format", "json"].iter().chain(&GO[..4]).chain(&[
         "file=out/other",
         "--approve",
@@ -334,6 +331,24 @@ fn a_skill_that_is_replaced_while_the_question_is_open_does_not_run() {
     assert_eq!((code(&answer).as_str(), world.has("out/other")), ("E_APPROVE_MISMATCH", false));
     let (_, answer) = yes(&world, ["run", "skills/tool", "go", "--param", "file=out/other"]);
     assert_eq!((answer.code, world.read("out/other").as_slice()), (Some(0), &b"evil\n"[..]));
+
+    for (what, act) in [
+        (
+            "edited",
+            &(|world: &World| drop(world.write("skills/tool/go.sh", "echo other\n"))) as &dyn Fn(&World),
+        ),
+        ("a file more", &|world| drop(world.write("skills/tool/lib.sh", ""))),
+        ("a file less", &|world| std::fs::remove_file(world.path("skills/tool/go.sh")).unwrap()),
+        ("gone", &|world| world.rename("skills/tool", "gone")),
+    ] {
+        refused(&maker(), &GO, "E_CONSENT_STALE", what, act);
+    }
+    // Another folder with the same bytes is no change.
+    let world = maker();
+    let text = String::from_utf8(world.read("skills/tool/go.sh")).unwrap();
+    world.folder("kept");
+    let answer = meanwhile(&world, &GO, |world| copy(world, &text));
+    assert_eq!((answer.code, world.has(CANARY)), (Some(0), true), "{}", answer.errors());
 }
 
 // CHK-007: trust that is given while the policy is taken away is given to nothing.
