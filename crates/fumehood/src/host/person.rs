@@ -61,17 +61,14 @@ impl Over {
     }
 }
 
-/// Has the passphrase read where one is required, by whom it is given, and compares it.
-pub(super) type Vouch = Arc<dyn Fn(&dyn Fn() -> Option<Passphrase>) -> Result<(), Fault> + Send + Sync>;
-
 /// The gate's approver: hands each request to a thread that asks the person and answers for them.
 pub(super) struct Asking {
     pub(super) person: Arc<dyn Person>,
     pub(super) rule: SurfaceRule,
     pub(super) wordings: Arc<Wordings>,
     pub(super) cancel: Cancel,
-    /// Whether whoever says yes knows the passphrase.
-    pub(super) vouch: Vouch,
+    /// Knows whether whoever says yes knows the passphrase.
+    pub(super) host: Host,
     /// Why a yes did not count, if that is why.
     pub(super) refused: Arc<OnceLock<Fault>>,
     pub(super) decider: OnceLock<Decider>,
@@ -92,31 +89,22 @@ impl Approver for Asking {
             self.wordings.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
         let (person, surface) = (Arc::clone(&self.person), self.rule.surface);
         let answer = Answering { decider, id: request.id, surface, cancel: self.cancel.clone() };
-        let (vouch, refused) = (Arc::clone(&self.vouch), Arc::clone(&self.refused));
+        let (host, refused) = (self.host.clone(), Arc::clone(&self.refused));
         let started = thread::Builder::new().name("fumehood-question".to_owned()).spawn(move || {
-            let said = person.ask(&question, &|| answer.over());
-            let vouched = match said {
-                Answer::Once => vouch(&|| person.passphrase(&|| answer.over())),
-                Answer::No => Ok(()),
-            };
-            answer.give(vouched.map_or_else(
-                |fault| {
-                    // There is one answer, so nobody has set it.
-                    let _ = refused.set(fault);
-                    Answer::No
-                },
-                |()| said,
-            ));
+            let said = host.can_vouch().and_then(|()| match person.ask(&question, &|| answer.over()) {
+                Answer::Once => {
+                    let _vouched = host.vouch(|| Ok(person.passphrase(&|| answer.over())))?;
+                    Ok(Answer::Once)
+                }
+                Answer::No => Ok(Answer::No),
+            });
+            answer.give(said.unwrap_or_else(|fault| {
+                // There is one answer, so nobody has set it.
+                let _ = refused.set(fault);
+                Answer::No
+            }));
         });
         started.map(|_| ()).map_err(|_| outage("there is no thread to ask the person in"))
-    }
-}
-
-impl Host {
-    /// What decides, after a yes to a run, whether it counts.
-    pub(super) fn vouching(&self) -> Vouch {
-        let host = self.clone();
-        Arc::new(move |read| host.vouch(|| Ok(read())).map(drop))
     }
 }
 

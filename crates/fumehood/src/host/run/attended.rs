@@ -51,7 +51,7 @@ impl Attended {
                 rule: self.rule.clone(),
                 wordings: Arc::clone(&wordings),
                 cancel: cancel.clone(),
-                vouch: host.vouching(),
+                host: host.clone(),
                 refused: Arc::clone(&self.refused),
                 decider: OnceLock::new(),
             })
