@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -226,7 +226,8 @@ fn make_skills(folder: &Path) {
     }
     fs::create_dir_all(folder.join("project/empty")).unwrap();
     // Beside the project: its state may not lie in one.
-    fs::DirBuilder::new().mode(0o700).create(folder.join("home")).unwrap();
+    fs::create_dir(folder.join("home")).unwrap();
+    fs::set_permissions(folder.join("home"), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
 /// The server to compare with: tool 3 gives answer 3.

@@ -22,6 +22,7 @@ mod terminal;
 mod trust;
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::panic::UnwindSafe;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -100,6 +101,11 @@ fn run(args: Args, serve: Serve) -> Result<ExitCode, Fault> {
         Command::Call(args) => call::call(&host(args.from.search.limits())?, args, &out),
         Command::Serve(args) => {
             let (host, options) = args.opened(host)?;
+            if std::io::stdin().is_terminal() {
+                output::note(
+                    "this waits for an agent, not for a person; `fumehood setup` prints what to put into its settings",
+                );
+            }
             serve(&host, options)?;
             Ok(ExitCode::SUCCESS)
         }

@@ -27,6 +27,7 @@ pub(super) fn approve(id: &str, out: &Output) -> Result<ExitCode, Fault> {
     let terminal = terminal::required()?;
     let host = host(WalkLimits::default())?;
     let request = host.open_request(id)?;
+    host.can_vouch()?;
     let question = render::question::question(request.question(), Some(now()));
     let prompt = render::question::prompt();
     let reply = terminal.ask(&question, &prompt, DEAD_TIME, &|| request.over());

@@ -26,19 +26,26 @@ fn text(client: Client, program: &Path) -> Result<String, Fault> {
     })?;
     // A string of JSON is one of TOML too.
     let quoted = serde_json::Value::from(path);
-    Ok(match client {
+    let shell = super::render::quoted(path);
+    let settings = match client {
         Client::ClaudeCode => format!(
-            "Put this into .mcp.json of a project, or add it to \"mcpServers\" in ~/.claude.json for all of them:\n\n\
-             {{\n  \"mcpServers\": {{\n    \"fumehood\": {{\n      \"command\": {quoted},\n      \"args\": [\"serve\", \"--as\", \"claude-code\"]\n    }}\n  }}\n}}\n\n\
-             Or let Claude Code do it:\n\n  claude mcp add fumehood -- {} serve --as claude-code\n",
-            super::render::quoted(path),
+            "Let Claude Code add it, for all projects of yours:\n\n  \
+             claude mcp add --scope user fumehood -- {shell} serve --as claude-code\n\n\
+             Or put this into .mcp.json of one project:\n\n\
+             {{\n  \"mcpServers\": {{\n    \"fumehood\": {{\n      \"command\": {quoted},\n      \"args\": [\"serve\", \"--as\", \"claude-code\"]\n    }}\n  }}\n}}\n",
         ),
         Client::Codex => format!(
             "Put this into ~/.codex/config.toml:\n\n\
              [mcp_servers.fumehood]\ncommand = {quoted}\nargs = [\"serve\", \"--as\", \"codex\"]\n# A person may need longer to read a question than a tool may take.\ntool_timeout_sec = 330\n",
         ),
-    })
+    };
+    Ok(format!("{settings}\n{AFTERWARDS}"))
 }
+
+const AFTERWARDS: &str = "Then start the agent anew and ask it which skills it has: they are those of `fumehood list`.\n\
+    Before a script runs, the agent's window asks you. Where it cannot ask, `fumehood pending` lists what waits, and\n\
+    `fumehood approve ID` answers it.\n\
+    A script sees the files that its arguments name; `--workspace DIR` behind serve lets it read a folder, `DIR:rw` change it.\n";
 
 #[cfg(test)]
 mod tests {
@@ -51,7 +58,10 @@ mod tests {
         let json = &claude[claude.find('{').unwrap()..=claude.rfind('}').unwrap()];
         let json: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(json["mcpServers"]["fumehood"]["command"], "/opt/a b/fumehood");
-        assert!(claude.contains("claude mcp add fumehood -- '/opt/a b/fumehood' serve"), "{claude}");
+        assert!(
+            claude.contains("claude mcp add --scope user fumehood -- '/opt/a b/fumehood' serve"),
+            "{claude}"
+        );
         let codex = text(Client::Codex, path).unwrap();
         assert!(codex.contains("command = \"/opt/a b/fumehood\"\nargs = [\"serve\""), "{codex}");
         assert!(text(Client::Codex, Path::new("/a\n/b")).is_err());

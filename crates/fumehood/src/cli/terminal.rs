@@ -257,6 +257,7 @@ pub(super) fn no_terminal() -> Fault {
 /// `E_TERMINAL_REQUIRED` without a controlling terminal, `E_NOT_CONFIRMED` for any answer but `y` or `yes`; those of
 /// [`Host::vouch`].
 pub(super) fn confirm(host: &Host, question: &str) -> Result<Vouched, Fault> {
+    host.can_vouch()?;
     says_yes(question, &|| None)?;
     host.vouch(|| {
         // Only from here on: whoever is asked for a yes ends this process with Ctrl-C.
@@ -274,6 +275,7 @@ pub(super) fn confirm_unless(
     question: &str,
     over: &dyn Fn() -> Option<Over>,
 ) -> Result<Vouched, Fault> {
+    host.can_vouch()?;
     says_yes(question, over)?;
     host.vouch(|| typed(over))
 }

@@ -136,7 +136,9 @@ fn none(digits: &str, holders: &[Holder], silent: usize) -> Fault {
         return silence();
     }
     let message = "no request for approval that is open begins like that";
-    Fault::new(Code::ConsentUnknown, message, "`fumehood pending` lists those that are open")
+    let advice =
+        "its agent may have ended, and requests end with it; `fumehood pending` lists those that are open";
+    Fault::new(Code::ConsentUnknown, message, advice)
 }
 
 /// The digits of an id or of its beginning.

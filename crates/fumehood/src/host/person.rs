@@ -62,8 +62,8 @@ impl Over {
     }
 }
 
-/// Has the passphrase read where one is required, by whom it is given, and compares it; and looks at the skill once more.
-pub(super) type Vouch = Arc<dyn Fn(&dyn Fn() -> Option<Passphrase>) -> Result<(), Fault> + Send + Sync>;
+/// Whether the skill's folder still has what was shown.
+pub(super) type LastLook = Arc<dyn Fn() -> Result<(), Fault> + Send + Sync>;
 
 /// The gate's approver: hands each request to a thread that asks the person and answers for them.
 pub(super) struct Asking {
@@ -71,8 +71,10 @@ pub(super) struct Asking {
     pub(super) rule: SurfaceRule,
     pub(super) wordings: Arc<Wordings>,
     pub(super) cancel: Cancel,
-    /// Whether whoever says yes knows the passphrase, and what they looked at is still there.
-    pub(super) vouch: Vouch,
+    /// Knows whether whoever says yes knows the passphrase.
+    pub(super) host: Host,
+    /// What they looked at is still there.
+    pub(super) last_look: LastLook,
     /// Why a yes did not count, if that is why.
     pub(super) refused: Arc<OnceLock<Fault>>,
     pub(super) decider: OnceLock<Decider>,
@@ -93,46 +95,40 @@ impl Approver for Asking {
             self.wordings.question(request).ok_or_else(|| outage("such a call cannot be shown"))?;
         let (person, surface) = (Arc::clone(&self.person), self.rule.surface);
         let answer = Answering { decider, id: request.id, surface, cancel: self.cancel.clone() };
-        let (vouch, refused) = (Arc::clone(&self.vouch), Arc::clone(&self.refused));
+        let (host, refused) = (self.host.clone(), Arc::clone(&self.refused));
+        let last_look = Arc::clone(&self.last_look);
         let started = thread::Builder::new().name("fumehood-question".to_owned()).spawn(move || {
-            let said = person.ask(&question, &|| answer.over());
-            let vouched = match said {
-                Answer::Once => vouch(&|| person.passphrase(&|| answer.over())),
-                Answer::No => Ok(()),
-            };
-            answer.give(vouched.map_or_else(
-                |fault| {
-                    // There is one answer, so nobody has set it.
-                    let _ = refused.set(fault);
-                    Answer::No
-                },
-                |()| said,
-            ));
+            let said = host.can_vouch().and_then(|()| match person.ask(&question, &|| answer.over()) {
+                Answer::Once => {
+                    let _vouched = host.vouch(|| Ok(person.passphrase(&|| answer.over())))?;
+                    last_look().map(|()| Answer::Once)
+                }
+                Answer::No => Ok(Answer::No),
+            });
+            answer.give(said.unwrap_or_else(|fault| {
+                // There is one answer, so nobody has set it.
+                let _ = refused.set(fault);
+                Answer::No
+            }));
         });
         started.map(|_| ()).map_err(|_| outage("there is no thread to ask the person in"))
     }
 }
 
-impl Host {
-    /// What decides, after a yes to a run, whether it counts: the passphrase is right, and the skill's folder still has what was
-    /// shown. What would run was captured before and is not read again; but whoever said yes looked at that folder, and a folder
-    /// that changed under them is to be looked at anew.
-    pub(super) fn vouching(&self, skill: &Captured) -> Vouch {
-        let host = self.clone();
-        let (path, revision) = (skill.path.clone(), skill.snapshot.revision());
-        Arc::new(move |read| {
-            host.vouch(|| Ok(read())).map(drop)?;
+impl Captured {
+    /// Says, after a yes to a call, whether the folder that was looked at still has what was shown. What would run was captured
+    /// before and is not read again; but a folder that changed under whoever said yes is to be looked at anew.
+    pub(super) fn last_look(&self) -> LastLook {
+        let (path, revision) = (self.path.clone(), self.snapshot.revision());
+        Arc::new(move || {
             let Some(path) = &path else { return Ok(()) };
             let now = DiskFolder::open(path).ok().and_then(|folder| folder.capture().ok());
             if now.is_some_and(|now| now.revision() == revision) {
                 return Ok(());
             }
             let message = "the skill's folder changed while the question was open, so what is there is not what was shown";
-            Err(Fault::new(
-                Code::ConsentStale,
-                message,
-                "make the call again; the question shows what is there now",
-            ))
+            let advice = "make the call again; the question shows what is there now";
+            Err(Fault::new(Code::ConsentStale, message, advice))
         })
     }
 }

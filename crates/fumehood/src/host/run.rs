@@ -208,7 +208,7 @@ impl Host {
         let settings = self.settings(&home)?;
         refuse_safe_mode(&settings)?;
         let chosen = skill.choose(request, &settings)?;
-        let attended = Attended::of(self, request.approve.as_deref(), skill, &settings, (&home, person))?;
+        let attended = Attended::of(request.approve.as_deref(), skill, &settings, (&home, person))?;
         let ready = self.ready(skill, request, settings, chosen)?;
         let gated = attended.open(self, &home, &ready.settings, cancel)?;
         let ended = ready.pass(self, &gated, skill, (&home, purpose), Call::of_person(cancel, tell));

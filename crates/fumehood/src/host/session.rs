@@ -89,6 +89,12 @@ impl Session {
         self.host.survey(&self.options.roots)
     }
 
+    /// The folder that scripts may read, and whether they may change it.
+    pub fn workspace(&self) -> Option<(PathBuf, bool)> {
+        let (folder, changes) = self.options.workspace.as_ref()?;
+        Some((self.host.surroundings.current.join(folder), *changes))
+    }
+
     /// One skill with its instructions.
     ///
     /// # Errors

@@ -31,6 +31,19 @@ impl Host {
         Ok(self.settings(&self.home()?)?.passphrase.is_some())
     }
 
+    /// Whether a passphrase would be looked at now, where one is required: said before anybody is asked for a yes that could not
+    /// count.
+    ///
+    /// # Errors
+    /// `E_PASSPHRASE_WAIT`; `E_CONFIG_INVALID`, `E_HOME_REFUSED`, `E_STATE_UNAVAILABLE` where it cannot be told.
+    pub fn can_vouch(&self) -> Result<(), Fault> {
+        let home = self.home()?;
+        match self.settings(&home)?.passphrase {
+            Some(_) => passphrase_wait(&home, || SystemClock.now().boot).map_err(|error| fault(&error)),
+            None => Ok(()),
+        }
+    }
+
     /// Has the passphrase typed where one is required, and compares it. `read` asks at the controlling terminal; `None` from it is
     /// a no. It is not called where none is required, or where none would be looked at yet.
     ///

@@ -66,6 +66,7 @@ pub(super) const ARTIFACT_URI: &str = "fumehood://artifact/";
 fn said(fault: &Fault) -> Value {
     let message = match (is_for_people(&fault.message), fault.class) {
         (false, _) => fault.message.as_str(),
+        (true, _) if fault.code == Code::ArgumentInvalid => "args is not of the kind that this script takes",
         (true, Class::Denied) => "the settings of the person do not allow it",
         (true, _) => "it is not possible as things are on the machine where fumehood runs",
     };
@@ -85,15 +86,23 @@ fn is_for_people(words: &str) -> bool {
 
 fn advice(fault: &Fault) -> &str {
     let own = fault.advice.as_str();
-    let is_for_people = is_for_people(own);
+    let [is_message_for_people, is_for_people] = [fault.message.as_str(), own].map(is_for_people);
     match (fault.code, fault.class) {
         (Code::SkillNotFound, _) if is_for_people => "list_skills names the skills there are",
         (Code::FileNotFound, _) if is_for_people => "load_skill lists the files of the skill",
-        (Code::SchemaMismatch | Code::ArgumentInvalid, _) => "load_skill says what the script takes",
-        (Code::ScriptDenied | Code::ConsentDenied | Code::ToolDenied, _) => {
-            "a person said no, or a rule of theirs did; do not make the same call again unless they ask for it"
+        (Code::ArgumentInvalid, _) if is_message_for_people => {
+            "for a declared script args is an object with its parameters by name, for any other a list of texts; load_skill says which it is"
         }
+        (Code::ScriptDenied | Code::ConsentDenied | Code::ToolDenied, _) => {
+            "a person said no, which stands for five minutes, or a rule of theirs did; do not make the same call again unless they ask for it"
+        }
+        (Code::ExecutionUnavailable, _) => {
+            "load_skill shows the checked tool of a skill that has one; scripts run with run_skill_script"
+        }
+        (Code::ArtifactPattern, _) => "mend the pattern, or look for it as a text, with fixed",
+        (Code::IdInvalid, _) => "ids of results are in the answers of calls, under artifact",
         _ if !is_for_people => own,
+        (Code::SchemaMismatch | Code::ArgumentInvalid, _) => "load_skill says what the script takes",
         (_, Class::Invalid | Class::Missing) => "check the arguments; load_skill says what the skill has",
         (_, Class::Denied) => "nothing ran; only the person who runs fumehood can change what is allowed",
         (_, Class::Conflict) => "something changed; load the skill again, then decide",

@@ -1,4 +1,5 @@
 //! A request for approval as the client of an agent can show it: the facts of the terminal's question in short, none of them cut.
+//! What matters most comes first: a form shows its beginning, and may show no more.
 
 use std::fmt::Write as _;
 
@@ -10,54 +11,75 @@ use crate::report::{FileAsked, History, Question};
 pub(super) fn message(question: &Question) -> Option<String> {
     let mut text = String::new();
     let out = &mut text;
-    let skill = &question.skill;
-    let _ = writeln!(out, "Run {} from {}?", whole(&question.file), whole(&skill.name));
-    // Some clients show three lines and no more: what is not contained, the command, and files of the person come first.
+    let _ = writeln!(out, "Run {} from {}?", whole(&question.file), whole(&question.skill.name));
+    touches(out, question);
+    runs(out, question);
+    let _ = writeln!(out, "Asked by: {}, in {}", whole(&question.agent), question.run);
+    let _ = writeln!(out, "Asked because: {}", whole(&question.why));
+    identified(out, question);
+    let _ = write!(out, "Request: {}, open for 5 minutes, good once", question.id);
+    (text.len() <= MESSAGE_BYTES_MAX).then_some(text)
+}
+
+/// What is at stake, and what is no longer what a person said yes to.
+fn touches(out: &mut String, question: &Question) {
     for control in &question.unsafe_controls {
         let _ = writeln!(out, "UNSAFE: {}", whole(control));
     }
-    let weak = question.axes.iter().filter(|axis| axis.enforced == "not_enforced");
-    let weak: Vec<_> = weak.map(|axis| axis.name.as_str()).collect();
-    if !weak.is_empty() {
-        let _ = writeln!(out, "FULL TRUST: this system does not enforce {}.", weak.join(", "));
+    let weak: Vec<_> = question.axes.iter().filter(|axis| axis.enforced == "not_enforced").collect();
+    let names: Vec<_> = weak.iter().map(|axis| axis.name.as_str()).collect();
+    if !names.is_empty() {
+        let _ = writeln!(out, "FULL TRUST: this system does not enforce {}.", names.join(", "));
     }
-    let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
-    let _ = writeln!(out, "Command: {}", argv.join(" "));
     if question.files.is_empty() {
         let _ = writeln!(out, "Your files: none");
     }
-    for file in &question.files {
+    // What changes of what is there comes first.
+    let (changed, rest): (Vec<_>, Vec<_>) =
+        question.files.iter().partition(|file| matches!(file.usage.as_str(), "replace" | "change_folder"));
+    for file in changed.into_iter().chain(rest) {
         let _ = writeln!(out, "{}: {}", verb(file), whole(&file.host));
     }
-    if weak.is_empty() {
+    if names.is_empty() {
         let _ = writeln!(out, "Network: none. It can read and change nothing else of yours.");
     }
-    let _ = writeln!(out, "Skill: {}, from the source {}", whole(&skill.name), whole(&skill.source));
-    let _ = writeln!(out, "Revision: {}, {}", skill.revision, history(&skill.history));
-    if let Some(overlay) = &skill.overlay {
-        let _ = writeln!(out, "Declared by your overlay: sha256 {overlay}");
-    }
+}
+
+/// What it is told to do.
+fn runs(out: &mut String, question: &Question) {
+    let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
+    let _ = writeln!(out, "Command: {}", argv.join(" "));
+    let _ = writeln!(out, "Skill: {}", history(&question.skill.history));
     let undeclared = "nobody declared what this script takes; they are passed as they stand";
     let arguments = if question.declared { whole(&question.arguments) } else { whole(undeclared) };
     let _ = writeln!(out, "Arguments: {arguments}");
     for note in &question.argument_notes {
         let (argument, file) = (whole(&note.argument), whole(&note.file));
-        let _ =
-            writeln!(out, "Note: {argument} may not be what the script takes it for; {file} has this name");
+        let _ = if note.relative {
+            writeln!(out, "Note: the script looks for {argument} in the skill's folder, not for {file}")
+        } else {
+            writeln!(out, "Note: the script cannot see {argument}")
+        };
     }
     let _ = writeln!(out, "In the folder: {}", whole(&question.directory));
+}
+
+/// Which bytes exactly, and within which limits: for who compares them.
+fn identified(out: &mut String, question: &Question) {
+    let skill = &question.skill;
+    let _ = writeln!(out, "Source: {}", whole(&skill.source));
+    let _ = writeln!(out, "Revision: {}", skill.revision);
+    if let Some(overlay) = &skill.overlay {
+        let _ = writeln!(out, "Declared by your overlay: sha256 {overlay}");
+    }
     let interpreter = &question.interpreter;
     let _ = writeln!(out, "Interpreter: {}, sha256 {}", whole(&interpreter.path), interpreter.sha256);
     let limits: Vec<_> =
         question.limits.iter().map(|limit| format!("{} {}", limit.name, limit.value)).collect();
     let _ = writeln!(out, "Limits: {}", limits.join(", "));
-    let _ = writeln!(out, "Asked by: {}, in {}", whole(&question.agent), question.run);
-    let _ = writeln!(out, "Asked because: {}", whole(&question.why));
     if let Some(folder) = &question.state_folder {
         let _ = writeln!(out, "State folder: {}", whole(folder));
     }
-    let _ = write!(out, "Request: {}, open for 5 minutes, good once", question.id);
-    (text.len() <= MESSAGE_BYTES_MAX).then_some(text)
 }
 
 fn verb(file: &FileAsked) -> &'static str {

@@ -143,7 +143,7 @@ fn called(skill: &str, report: &CallReport) -> Ran {
         "result": result,
         "output": fenced("answer of a checked tool, as JSON", text),
         "clipped": is_clipped,
-        "stderr": fenced(OUTPUT, &errors),
+        "stderr": if errors.is_empty() { String::new() } else { fenced(OUTPUT, &errors) },
     }));
     if let Some(id) = report.artifact.as_deref().filter(|_| is_clipped) {
         reply = reply.link(artifact_link(id, "answer", output.len() as u64));

@@ -85,12 +85,19 @@ struct TestTable {
 /// One text, or a list of them.
 struct Words(Vec<String>);
 
+/// What is wrong, and with which key where the reader only says where.
+fn message(text: &str, error: &toml::de::Error) -> String {
+    let key = error.span().and_then(|span| text.get(span)).filter(|key| !key.is_empty());
+    match (error.message().trim_end(), key) {
+        ("duplicate key", Some(key)) => format!("the key {} is there twice", Shown::inline(key).at_most(128)),
+        (message, _) => Shown::block(message).to_string(),
+    }
+}
+
 /// Reads the text of a file.
 pub(super) fn read(text: &str) -> Result<(Policy, Vec<PolicyCase>), Fault> {
-    let file: File = toml::from_str(text).map_err(|error| Fault {
-        at: error.span().map(|span| span.start),
-        message: Shown::block(error.message().trim_end()).to_string(),
-    })?;
+    let file: File = toml::from_str(text)
+        .map_err(|error| Fault { at: error.span().map(|span| span.start), message: message(text, &error) })?;
     let mode = file.mode.map_or(Ok(Mode::default()), |mode| {
         located(&mode, |mode| one(mode, &Mode::ALL, Mode::as_str).map_err(|reason| format!("mode: {reason}")))
     })?;

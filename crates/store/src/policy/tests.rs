@@ -34,6 +34,7 @@ fn a_missing_file_asks_and_an_empty_one_too() {
 fn a_malformed_file_blocks_and_says_where() {
     for (text, place, message) in [
         ("mode = \"ask\"\nmood = 1\n", (2, 1), "unknown field `mood`"),
+        ("mode = \"ask\"\nmode = \"ask\"\n", (2, 1), "the key mode is there twice"),
         ("mode = \"ask\n", (1, 12), "invalid basic string"),
         ("\n\n  mode = \"open\"\n", (3, 10), "mode: \"open\" is none of ask, blocked, trusted, workflow"),
         ("# ü\n[[rule]]\nname = \"a\"\n", (2, 1), "rule \"a\": it needs exactly one of deny, ask and allow"),

@@ -1,6 +1,11 @@
 //! What can be typed after `call`.
 
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser as _};
+
 use super::From;
+use super::run::workspace;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct CallArgs {
@@ -10,8 +15,8 @@ pub(in crate::cli) struct CallArgs {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(in crate::cli) input: std::ffi::OsString,
     /// A folder that the tool may read, at its own absolute path. Without this it sees no file of yours.
-    #[arg(long, value_name = "DIR")]
-    pub(in crate::cli) workspace: Option<std::path::PathBuf>,
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(readable))]
+    pub(in crate::cli) workspace: Option<PathBuf>,
     /// Milliseconds after which the tool is killed; no more than its execution.json says.
     #[arg(long, value_name = "MS")]
     pub(in crate::cli) timeout: Option<u32>,
@@ -20,4 +25,12 @@ pub(in crate::cli) struct CallArgs {
     pub(in crate::cli) approve: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) from: From,
+}
+
+/// A checked tool answers, and changes nothing.
+fn readable(path: PathBuf) -> Result<PathBuf, &'static str> {
+    match workspace(path)? {
+        (folder, false) => Ok(folder),
+        (_, true) => Err("a checked tool only reads its workspace: write DIR"),
+    }
 }

@@ -50,5 +50,5 @@ impl ServeArgs {
 }
 
 pub(super) fn label(text: &str) -> Result<AgentLabel, String> {
-    AgentLabel::parse(text).map_err(|error| error.to_string())
+    AgentLabel::parse(text).map_err(|error| format!("{error}; write a-z, 0-9, '_', '.' and '-'"))
 }

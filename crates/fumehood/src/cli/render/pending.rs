@@ -34,7 +34,7 @@ pub(in crate::cli) fn decided(text: &mut String, report: &DecisionReport, now_un
         let seconds = request.expires_unix_ms.saturating_sub(now_unix_ms) / 1000;
         writeln!(
             text,
-            "Approved once: {}; it runs when {} makes the call again, within {seconds} s",
+            "Approved once: {}; it runs when {} makes the call again within {seconds} s; tell it to go on",
             what(request),
             Shown::inline(&request.agent)
         )

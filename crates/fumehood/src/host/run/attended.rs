@@ -8,7 +8,7 @@ use fumehood_store::{Home, Settings};
 use super::gated::Gated;
 use super::{Captured, agent, approver, denied};
 use crate::fault::Fault;
-use crate::host::person::{Asking, Vouch};
+use crate::host::person::{Asking, LastLook};
 use crate::host::policy::SurfaceRule;
 use crate::host::question::Wordings;
 use crate::host::{Host, Person};
@@ -18,14 +18,13 @@ pub(super) struct Attended {
     person: Option<Arc<dyn Person>>,
     rule: SurfaceRule,
     is_open: bool,
-    vouch: Vouch,
+    last_look: LastLook,
     /// Why a yes did not count, if that is why.
     refused: Arc<OnceLock<Fault>>,
 }
 
 impl Attended {
     pub(super) fn of(
-        host: &Host,
         approve: Option<&str>,
         skill: &Captured,
         settings: &Settings,
@@ -35,8 +34,8 @@ impl Attended {
         let is_flag_configured = settings.approve_by_revision_flag;
         let rule = SurfaceRule { home: home.clone(), surface, is_flag_configured };
         let is_open = rule.is_open();
-        let vouch = host.vouching(skill);
-        Ok(Self { person, rule, is_open, vouch, refused: Arc::default() })
+        let last_look = skill.last_look();
+        Ok(Self { person, rule, is_open, last_look, refused: Arc::default() })
     }
 
     /// The gate of the run. Who may not say yes there is not asked.
@@ -54,7 +53,8 @@ impl Attended {
                 rule: self.rule.clone(),
                 wordings: Arc::clone(&wordings),
                 cancel: cancel.clone(),
-                vouch: Arc::clone(&self.vouch),
+                host: host.clone(),
+                last_look: Arc::clone(&self.last_look),
                 refused: Arc::clone(&self.refused),
                 decider: OnceLock::new(),
             })

@@ -77,8 +77,7 @@ impl Host {
         let input = self.input(&request.input)?;
         let skill = self.captured(&request.skill, &request.roots)?;
         let ready = skill.ready_call(request, input, settings)?;
-        let attended =
-            Attended::of(self, request.approve.as_deref(), &skill, &ready.settings, (&home, person))?;
+        let attended = Attended::of(request.approve.as_deref(), &skill, &ready.settings, (&home, person))?;
         let gated = attended.open(self, &home, &ready.settings, cancel)?;
         let ended = ready.pass(self, &gated, &skill, &home, Call::of_person(cancel, tell));
         gated.end();

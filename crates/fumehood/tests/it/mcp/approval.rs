@@ -64,6 +64,12 @@ fn a_client_that_calls_again_brings_a_yes() {
         assert!(message.contains(said), "{said}\n{message}");
     }
     assert!(!message.contains('\u{202e}'));
+    // What is at stake comes before what is told it, and that before what only a comparison needs.
+    let at = |said: &str| message.find(said).unwrap_or_else(|| panic!("{said}\n{message}"));
+    let places =
+        ["Run ", "Skill: ", "MAY CHANGE: ", "Network: none", "Arguments: ", "Command: ", "Revision: "]
+            .map(at);
+    assert!(places.is_sorted(), "{message}");
     let choice = &question["requestedSchema"]["properties"]["choice"];
     assert_eq!((choice["default"].clone(), choice["enum"].clone()), (json!("deny"), json!(["deny", "once"])));
     assert_eq!(runs(&world), 0);

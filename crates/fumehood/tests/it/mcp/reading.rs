@@ -1,6 +1,6 @@
 //! What is listed, loaded and read.
 
-use fumehood_testkit::skill;
+use fumehood_testkit::{World, skill};
 use serde_json::{Value, json};
 
 use super::{Asked, Client, Era, assert_refused, marked, world};
@@ -134,4 +134,60 @@ fn skills_of_a_project_stay_inert() {
     assert_eq!(listed["structuredContent"]["not_shown"], 1, "{listed}");
     assert!(!listed.to_string().contains("secret"), "{listed}");
     assert_eq!(child.tool("load_skill", &json!({"skill_name": "inside"}))["isError"], true);
+}
+
+// No model has to guess why a list is empty, or what is missing from it; in a long one every description is cut alike.
+#[test]
+fn a_list_says_what_it_leaves_out() {
+    let world = world();
+    world.folder("skills");
+    let listed = |world: &World| {
+        let mut client = Client::start(world, Era::July2026, Asked::Cannot, &[]);
+        client.tool("list_skills", &json!({}))["structuredContent"].clone()
+    };
+    let empty = listed(&world);
+    assert_eq!(empty["skills"], json!([]));
+    assert!(text(&empty["note"]).contains("no skill was found"), "{empty}");
+    for number in 0..9 {
+        let description = format!("{}\u{202e}", "ü".repeat(900));
+        world.add("skills", &skill(&format!("tool-{number}")).description(&description));
+    }
+    let short = listed(&world);
+    assert!(short["shortened"] == true && text(&short["note"]).contains("load_skill"), "{short}");
+    for description in texts(&short["skills"], "description") {
+        assert_eq!(description, format!("{}…", "ü".repeat(8000 / 9)));
+    }
+}
+
+// What a script sees of the person's files is said when its skill is loaded, since that is why a first call fails most often.
+#[test]
+fn a_loaded_skill_says_which_files_scripts_see() {
+    let world = marked();
+    let how = |more: &[&str]| {
+        let mut client = Client::start(&world, Era::July2026, Asked::Cannot, more);
+        text(&client.tool("load_skill", &json!({"skill_name": "tool"}))["structuredContent"]["how"])
+            .to_owned()
+    };
+    assert!(how(&[]).contains("only those that arguments of the type path name"));
+    let work = world.text("work");
+    assert!(how(&["--workspace", &work]).contains(&format!("may read {work}:")));
+    assert!(how(&super::WORK).contains(&format!("may read and change {work}:")));
+}
+
+// Of one kind where the script takes the other: said in words of the tool's schema, not in those of a command line.
+#[test]
+fn arguments_of_the_wrong_kind_are_explained() {
+    let world = marked();
+    world.write("skills/tool/other.sh", "#!/bin/sh\n");
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &[]);
+    for (script, args) in [("go", json!(["a"])), ("other.sh", json!({"text": "a"}))] {
+        let arguments = json!({"skill_name": "tool", "script_name": script, "args": args});
+        let refused = client.tool("run_skill_script", &arguments);
+        assert_refused(&refused, "E_ARGUMENT_INVALID");
+        let said = &refused["structuredContent"];
+        assert!(text(&said["message"]).contains("args is not of the kind"), "{said}");
+        assert!(text(&said["advice"]).contains("a list of texts"), "{said}");
+    }
+    let refused = client.tool("call_skill_tool", &json!({"skill_name": "tool"}));
+    assert!(text(&refused["structuredContent"]["advice"]).contains("checked tool"), "{refused}");
 }

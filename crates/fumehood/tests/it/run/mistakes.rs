@@ -134,6 +134,8 @@ fn what_is_not_a_form_of_a_workspace_is_said_at_once() {
     let fault = world.fault(words, 2);
     assert_eq!(fault["code"], "E_USAGE");
     assert!(text(&fault["message"]).contains("DIR:rw for changing"), "{fault}");
+    let call = world.run(["call", "skills/tool", "--input", "{}", "--workspace", "project:rw"]);
+    assert!(call.errors().contains("a checked tool only reads its workspace"), "{}", call.errors());
     let (code, report) = reported(&world, &["go", "--param", "in=a.txt", "--workspace", "project"]);
     assert_eq!(code, Some(0), "{report}");
 }

@@ -155,11 +155,10 @@ fn wrong_tries_make_the_next_wait() {
     // As if it had been far more: so the wait is longer than this test takes.
     std::fs::write(&file, format!("40 {last}\n")).unwrap();
     for words in [&["policy", "mode", "ask"][..], &["run", "skills/tool", "go"]] {
-        let mut session = sit_down(&world, words);
-        session.see(YES).see(" ").keys("y\n");
-        let (shown, answer) = session.leave();
+        // Said before anybody reads a question whose answer could not count.
+        let (shown, answer) = sit_down(&world, words).leave();
         assert_eq!((answer.code, code(&answer).as_str()), (Some(3), "E_PASSPHRASE_WAIT"), "{shown}");
-        assert!(!shown.contains(PROMPT), "{shown}");
+        assert!(!shown.contains(YES) && !shown.contains(PROMPT), "{shown}");
     }
     std::fs::write(&file, "3 1\n").unwrap();
     assert_eq!(typing(&world, &["policy", "mode", "ask"], RIGHT).1.code, Some(0));
@@ -238,7 +237,7 @@ fn a_passphrase_is_set_changed_and_removed() {
     assert_eq!(code(&typing(&world, &["passphrase", "remove"], "first one\n").1), "E_PASSPHRASE_WRONG");
     let removed = answered(&typing(&world, &["passphrase", "remove"], "second one\n").1);
     assert_eq!((&removed["required"], &removed["changed"]), (&json!(false), &json!(true)));
-    assert_eq!(settings(), format!("{before}\n[approver]\n"));
+    assert_eq!(settings(), before);
     let verified = world.json(["audit", "verify"]);
     assert!(verified["rows"].as_u64().unwrap() >= 3, "{verified}");
 }

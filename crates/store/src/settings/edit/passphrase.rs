@@ -13,7 +13,8 @@ impl Settings {
     /// Requires this passphrase from now on, or none. Returns whether that changed anything.
     ///
     /// `known` is the one that the person has proved to know; if another is there by now, nothing is changed. What else is said
-    /// of [`Settings::put_overlay`] holds here. A comment in the line of a passphrase that is taken out goes with it.
+    /// of [`Settings::put_overlay`] holds here. A comment in the line of a passphrase that is taken out goes with it, and
+    /// so does the head of its table, if nothing else is in it.
     ///
     /// # Errors
     /// [`EditError`]; the file is then as it was.
@@ -49,8 +50,10 @@ fn with(text: &str, new: Option<&str>) -> Option<String> {
     match (old, table, new) {
         // The text of a hash needs no escape.
         (Some((_, value)), _, Some(new)) => after.replace_range(value.span(), &format!("\"{new}\"")),
-        (Some((key, value)), _, None) => {
-            after.replace_range(lines(text, key.span().start..value.span().end)?, "");
+        (Some((key, value)), table, None) => {
+            let line = lines(text, key.span().start..value.span().end)?;
+            let head = table.and_then(|(key, value)| alone(text, key.span(), value.get_ref(), line.start));
+            after.replace_range(head.unwrap_or(line.start)..line.end, "");
         }
         (None, Some((key, _)), Some(new)) => {
             let end = lines(text, key.span())?.end;
@@ -61,6 +64,18 @@ fn with(text: &str, new: Option<&str>) -> Option<String> {
         (None, _, None) => {}
     }
     Some(after)
+}
+
+/// Where the head of a table begins, with the empty lines before it, if it holds nothing but one key, in the line below it.
+fn alone(text: &str, name: Range<usize>, table: &DeValue<'_>, below: usize) -> Option<usize> {
+    let DeValue::Table(keys) = table else { return None };
+    let head = lines(text, name.clone())?;
+    let is_bare = text.get(head.clone())?.trim_end() == format!("[{TABLE}]");
+    let before = text.get(..head.start)?;
+    (keys.len() == 1 && is_bare && head.end == below).then_some(match before.trim_end_matches('\n').len() {
+        0 => 0,
+        end => end + 1,
+    })
 }
 
 /// The whole lines that a range is in.
@@ -93,7 +108,12 @@ mod tests {
         }
         for (before, after) in [
             ("", ""),
-            ("# a\n[approver]\npassphrase = 'O' # b\n# c\n", "# a\n[approver]\n# c\n"),
+            ("# a\n[approver]\npassphrase = 'O' # b\n# c\n", "# a\n# c\n"),
+            ("[approver]\npassphrase = 'O'\n", ""),
+            ("[scripts]\n\n[approver]\npassphrase = 'O'\n", "[scripts]\n"),
+            ("[approver]\npassphrase = 'O'\n\n[scripts]\n", "\n[scripts]\n"),
+            ("[approver]\npassphrase = 'O'\n# mine\n", "# mine\n"),
+            ("[approver] # mine\npassphrase = 'O'\n", "[approver] # mine\n"),
             ("approver.passphrase = 'O'\n[scripts]\n", "[scripts]\n"),
             ("approver = { passphrase = 'O' }", ""),
         ] {
