@@ -95,7 +95,7 @@ fn who_says_nothing_keeps_nobody_out() {
             thread::sleep(Duration::from_millis(100));
         }
     });
-    open(&world, &id).decide(fumehood::report::Answer::Once).unwrap();
+    open(&world, &id).decide(fumehood::report::Answer::Once, None).unwrap();
     trickle.join().unwrap();
     for peer in &mut silent {
         // Closed, without a word.
