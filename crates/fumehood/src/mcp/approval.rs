@@ -38,7 +38,9 @@ pub(super) struct Form<'f> {
 impl Forms {
     /// `None` if there is a form about it already.
     pub(super) fn open(&self, id: ProposalId) -> Option<Form<'_>> {
-        self.lock().insert(id).then_some(Form { forms: self, id })
+        let is_new = self.lock().insert(id);
+        // Not made in vain: dropped, it would end the other one.
+        is_new.then(|| Form { forms: self, id })
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<ProposalId>> {

@@ -43,7 +43,7 @@ fn who_only_talks_is_not_listened_to() {
         line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok())
     };
     client.tool("list_skills", &json!({}));
-    client.stop_reading_at_all();
+    client.only_talk();
     // 40 MB of questions, each with an answer; the server ends, and what is written then goes nowhere.
     let mut most = 0;
     for n in 0..100_000 {
