@@ -48,7 +48,11 @@ impl Passphrase {
     pub fn of_hex(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         let is_digits = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-        if digits.is_empty() || digits.len() > 2 * Self::BYTES_MAX || digits.len() % 2 != 0 || !is_digits {
+        if digits.is_empty()
+            || digits.len() > 2 * Self::BYTES_MAX
+            || !digits.len().is_multiple_of(2)
+            || !is_digits
+        {
             return None;
         }
         let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len() / 2));

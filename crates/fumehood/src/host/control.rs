@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use fumehood_core::consent::{ConsentError, State, Surface};
 use fumehood_core::{Code, ProposalId};
 use fumehood_store::{Control, ControlSocket, is_of_caller};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Host;
 use super::desk::{self, Desk};
@@ -90,6 +91,8 @@ fn accept(socket: &ControlSocket, host: &Host, desk: &Arc<dyn Desk>, is_closing:
 fn serve(peer: &UnixStream, host: &Host, desk: &dyn Desk) {
     let end = Instant::now() + PATIENCE;
     let reply = match wire::read_line(peer, wire::ASK_BYTES_MAX, end) {
+        // Who has gone was told that nobody answers, and takes a yes for one that did not count.
+        Ok(Some(_)) if has_left(peer) => return,
         Ok(Some(line)) => {
             Ask::parse(&line).map_or_else(|fault| Reply::of_fault(&fault), |ask| answer(ask, host, desk))
         }
@@ -98,6 +101,13 @@ fn serve(peer: &UnixStream, host: &Host, desk: &dyn Desk) {
     };
     // To compare a passphrase takes a while, and it may wait for its turn.
     let _ = wire::write_line(peer, &reply.to_line(), Instant::now() + PATIENCE);
+}
+
+/// Whether there is nobody any more who could read an answer. Who only says no more is there.
+fn has_left(peer: &UnixStream) -> bool {
+    let mut peers = [PollFd::new(peer, PollFlags::empty())];
+    let polled = poll(&mut peers, Some(&Timespec::default()));
+    polled.is_err() || peers[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 fn answer(ask: Ask, host: &Host, desk: &dyn Desk) -> Reply {

@@ -191,7 +191,16 @@ impl OpenRequest {
             Answer::Once => (Said::Yes, "approved"),
             Answer::No => (Said::No, "denied"),
         };
-        match self.holder.ask(&Ask::Decide { id: self.id.to_string(), answer: said, passphrase }, PATIENCE)? {
+        let ask = Ask::Decide { id: self.id.to_string(), answer: said, passphrase };
+        let reply = self.holder.ask(&ask, PATIENCE).map_err(|fault| match fault.code {
+            Code::ControlSilent => Fault {
+                message: "the process that holds the request did not say whether it took the answer"
+                    .to_owned(),
+                ..fault
+            },
+            _ => fault,
+        });
+        match reply? {
             Reply::State { .. } => Ok(DecisionReport::of(&self.question, decision)),
             _ => Err(wire::invalid()),
         }

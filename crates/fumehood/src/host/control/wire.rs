@@ -83,6 +83,7 @@ mod as_hex {
 
     use super::{Passphrase, fmt};
 
+    #[expect(clippy::ref_option, reason = "it is what serde calls this with")]
     pub(super) fn serialize<S: Serializer>(
         passphrase: &Option<Passphrase>,
         serializer: S,
