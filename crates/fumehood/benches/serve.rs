@@ -4,7 +4,6 @@
 //! what the other answered the first time. Printed are the median and the time that 99 in 100 were under. Nothing here passes or
 //! fails. Its state is a folder of its own below `/var/tmp`.
 #![expect(clippy::disallowed_methods, reason = "a benchmark makes the files that it reads")]
-#![expect(clippy::disallowed_types, reason = "a benchmark makes the files that it reads")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
 
 use std::fs;

@@ -3,7 +3,7 @@
 mod hash;
 mod tries;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use fumehood_core::{Code, Coded};
 use zeroize::Zeroizing;
@@ -32,6 +32,34 @@ impl Passphrase {
         let length = fill(&mut buffer)?;
         let line = buffer.get(..length).and_then(|line| line.strip_suffix(b"\n"));
         Ok(line.filter(|line| !line.is_empty()).map(|line| Self(Zeroizing::new(line.to_vec()))))
+    }
+
+    /// As hexadecimal digits, for a line of text to another process.
+    pub fn to_hex(&self) -> Zeroizing<String> {
+        // Made at once, so that nothing of it is left where it grew.
+        let mut text = Zeroizing::new(String::with_capacity(2 * self.0.len()));
+        for byte in self.0.iter() {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+
+    /// What [`Passphrase::to_hex`] gave; `None` for anything else.
+    pub fn of_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        let is_digits = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+        if digits.is_empty()
+            || digits.len() > 2 * Self::BYTES_MAX
+            || !digits.len().is_multiple_of(2)
+            || !is_digits
+        {
+            return None;
+        }
+        let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len() / 2));
+        for pair in (0..text.len()).step_by(2) {
+            bytes.push(u8::from_str_radix(text.get(pair..pair + 2)?, 16).ok()?);
+        }
+        Some(Self(bytes))
     }
 
     /// Whether both are the same, long enough to be a new one.

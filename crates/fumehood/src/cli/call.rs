@@ -26,17 +26,7 @@ pub(super) fn call(host: &Host, args: CallArgs, out: &Output) -> Result<ExitCode
     };
     let ended = attended(|person, cancel, tell| host.call(&request, person, cancel, move |step| tell(step)))?;
     let report = ended?;
-    if out.is_json() {
-        out.answer(&report, |_| {})?;
-    } else {
-        show(&report)?;
-    }
-    match report.failure {
-        // The answer said it already, in the form that was asked for.
-        Some(fault) if out.is_json() => Ok(ExitCode::from(fault.class.exit_code())),
-        Some(fault) => Err(fault),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    out.outcome(&report, report.failure.as_ref(), show)
 }
 
 /// Where the arguments are, and what they are if they are here.

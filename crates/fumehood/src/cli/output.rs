@@ -49,6 +49,27 @@ impl Output {
         }
         raw(fold::for_terminal(&buffer, fold::size_of(&io::stdout())).as_bytes())
     }
+
+    /// Writes what came of something that ran, as JSON or as `show` does it, and says how to end: what ran and failed has an
+    /// answer as well as a fault.
+    pub(super) fn outcome<R: Serialize>(
+        &self,
+        report: &R,
+        failure: Option<&Fault>,
+        show: impl FnOnce(&R) -> Result<(), Fault>,
+    ) -> Result<ExitCode, Fault> {
+        if self.is_json() {
+            json(report)?
+        } else {
+            show(report)?
+        }
+        match failure {
+            // The answer said it already, in the form that was asked for.
+            Some(fault) if self.is_json() => Ok(ExitCode::from(fault.class.exit_code())),
+            Some(fault) => Err(fault.clone()),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
 }
 
 /// Writes a value as JSON, whatever form was asked for.

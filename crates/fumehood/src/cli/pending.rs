@@ -10,7 +10,7 @@ use super::run::DEAD_TIME;
 use super::terminal::{self, Reply};
 use super::{done, host, render};
 use crate::fault::Fault;
-use crate::host::{OpenRequest, WalkLimits};
+use crate::host::{OpenRequest, Passphrase, WalkLimits};
 use crate::report::Answer;
 
 pub(super) fn pending(out: &Output) -> Result<ExitCode, Fault> {
@@ -35,14 +35,14 @@ pub(super) fn approve(id: &str, out: &Output) -> Result<ExitCode, Fault> {
         Reply::Over(over) => Err(OpenRequest::fault(over)),
         reply if terminal::is_yes(&reply) => {
             let over = || request.over();
-            let _vouched = host.vouch(|| {
+            let passphrase = host.typed_passphrase(|| {
                 let typed = terminal.passphrase(terminal::PASSPHRASE, &over);
                 typed.map_err(|_| terminal::no_terminal())
             })?;
-            decide(&request, Answer::Once, out)
+            decide(&request, Answer::Once, passphrase, out)
         }
         Reply::Line(_) => {
-            request.decide(Answer::No)?;
+            request.decide(Answer::No, None)?;
             let message = "the answer was not yes, so the request is denied";
             Err(Fault::new(Code::NotConfirmed, message, "whoever asked is told so; nothing ran"))
         }
@@ -52,11 +52,16 @@ pub(super) fn approve(id: &str, out: &Output) -> Result<ExitCode, Fault> {
 pub(super) fn deny(id: &str, out: &Output) -> Result<ExitCode, Fault> {
     // A program that could deny could keep a person from ever being asked.
     terminal::required()?;
-    decide(&host(WalkLimits::default())?.open_request(id)?, Answer::No, out)
+    decide(&host(WalkLimits::default())?.open_request(id)?, Answer::No, None, out)
 }
 
-fn decide(request: &OpenRequest, answer: Answer, out: &Output) -> Result<ExitCode, Fault> {
-    let report = request.decide(answer)?;
+fn decide(
+    request: &OpenRequest,
+    answer: Answer,
+    passphrase: Option<Passphrase>,
+    out: &Output,
+) -> Result<ExitCode, Fault> {
+    let report = request.decide(answer, passphrase)?;
     done(out, &report, |text| render::pending::decided(text, &report, now()))
 }
 

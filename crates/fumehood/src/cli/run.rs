@@ -23,17 +23,7 @@ pub(super) fn run(host: &Host, args: RunArgs, out: &Output) -> Result<ExitCode, 
         host.run(&RunRequest::from(args), person, cancel, move |step| tell(step))
     })?;
     let report = ended?;
-    if out.is_json() {
-        out.answer(&report, |_| {})?;
-    } else {
-        show(&report)?;
-    }
-    match report.failure {
-        // The answer said it already, in the form that was asked for.
-        Some(fault) if out.is_json() => Ok(ExitCode::from(fault.class.exit_code())),
-        Some(fault) => Err(fault),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    out.outcome(&report, report.failure.as_ref(), show)
 }
 
 /// Does what asks the person at the terminal and then takes its time: Ctrl-C ends it, and a clock shows how long it takes.

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use fumehood_core::consent::{ConsentError, State, Surface};
 use fumehood_core::{Code, ProposalId};
 use fumehood_store::{Control, ControlSocket, is_of_caller};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Host;
 use super::desk::{self, Desk};
@@ -32,7 +33,8 @@ pub struct DeskSocket {
 
 impl Host {
     /// Lets other processes of the same user see and answer the requests on a desk, by a socket of its own in the state
-    /// folder. A yes from there counts as one from the terminal.
+    /// folder. A yes from there counts as one from the terminal; where a passphrase is required it has to bring that, and it is
+    /// compared, and a wrong one counted, here.
     ///
     /// At most 16 are listened to at once, each for at most 4 seconds; who comes then waits.
     ///
@@ -47,7 +49,8 @@ impl Host {
         let is_closing = Arc::new(AtomicBool::new(false));
         let served = DeskSocket { socket: Arc::clone(&socket), is_closing: Arc::clone(&is_closing) };
         let accepting = thread::Builder::new().name("fumehood-control".to_owned());
-        let accepting = accepting.spawn(move || accept(&socket, &desk, &is_closing));
+        let host = self.clone();
+        let accepting = accepting.spawn(move || accept(&socket, &host, &desk, &is_closing));
         accepting.map_err(|_| Fault::new(Code::StateUnavailable, "there is no thread to listen in", MEND))?;
         Ok(served)
     }
@@ -61,7 +64,7 @@ impl Drop for DeskSocket {
     }
 }
 
-fn accept(socket: &ControlSocket, desk: &Arc<dyn Desk>, is_closing: &AtomicBool) {
+fn accept(socket: &ControlSocket, host: &Host, desk: &Arc<dyn Desk>, is_closing: &AtomicBool) {
     let places = Arc::new(Places::default());
     while !is_closing.load(Ordering::Acquire) {
         let place = Places::take(&places);
@@ -69,11 +72,11 @@ fn accept(socket: &ControlSocket, desk: &Arc<dyn Desk>, is_closing: &AtomicBool)
             // Closed unread.
             Ok((peer, _)) if !is_of_caller(&peer) => {}
             Ok((peer, _)) => {
-                let desk = Arc::clone(desk);
+                let (host, desk) = (host.clone(), Arc::clone(desk));
                 let serving = thread::Builder::new().name("fumehood-control".to_owned());
                 // Without a thread there is no answer, and they may come again.
                 let _ = serving.spawn(move || {
-                    serve(&peer, &*desk);
+                    serve(&peer, &host, &*desk);
                     drop(place);
                 });
             }
@@ -85,19 +88,29 @@ fn accept(socket: &ControlSocket, desk: &Arc<dyn Desk>, is_closing: &AtomicBool)
 }
 
 /// One question and its answer. Whatever goes wrong with the connection is the other side's matter.
-fn serve(peer: &UnixStream, desk: &dyn Desk) {
+fn serve(peer: &UnixStream, host: &Host, desk: &dyn Desk) {
     let end = Instant::now() + PATIENCE;
     let reply = match wire::read_line(peer, wire::ASK_BYTES_MAX, end) {
+        // Who has gone was told that nobody answers, and takes a yes for one that did not count.
+        Ok(Some(_)) if has_left(peer) => return,
         Ok(Some(line)) => {
-            Ask::parse(&line).map_or_else(|fault| Reply::of_fault(&fault), |ask| answer(ask, desk))
+            Ask::parse(&line).map_or_else(|fault| Reply::of_fault(&fault), |ask| answer(ask, host, desk))
         }
         // Nobody is there, or nobody who says anything.
         Ok(None) | Err(_) => return,
     };
-    let _ = wire::write_line(peer, &reply.to_line(), end);
+    // To compare a passphrase takes a while, and it may wait for its turn.
+    let _ = wire::write_line(peer, &reply.to_line(), Instant::now() + PATIENCE);
 }
 
-fn answer(ask: Ask, desk: &dyn Desk) -> Reply {
+/// Whether there is nobody any more who could read an answer. Who only says no more is there.
+fn has_left(peer: &UnixStream) -> bool {
+    let mut peers = [PollFd::new(peer, PollFlags::empty())];
+    let polled = poll(&mut peers, Some(&Timespec::default()));
+    polled.is_err() || peers[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
+fn answer(ask: Ask, host: &Host, desk: &dyn Desk) -> Reply {
     let answered = match ask {
         Ask::List {} => Ok(Reply::List { requests: desk.pending().iter().map(PendingRequest::of).collect() }),
         Ask::State { id } => known(&id, desk).map(|(_, state)| Reply::State { state: state.as_str().into() }),
@@ -105,11 +118,15 @@ fn answer(ask: Ask, desk: &dyn Desk) -> Reply {
             let question = desk.question(id).ok_or_else(|| desk::fault(over(state)))?;
             Ok(Reply::Question { question: Box::new(question) })
         }),
-        Ask::Decide { id, answer } => known(&id, desk).and_then(|(id, _)| {
+        Ask::Decide { id, answer, passphrase } => known(&id, desk).and_then(|(id, state)| {
             let answer = match answer {
                 Said::Yes => Answer::Once,
                 Said::No => Answer::No,
             };
+            // Whether the asker had it typed is nothing that could be seen from here. Of what is over, none is looked at.
+            if answer == Answer::Once && state == State::Pending {
+                let _vouched = host.vouch(|| Ok(passphrase))?;
+            }
             // Who is at this socket has a terminal, says the program that is there; it is of the same user.
             desk.decide(id, answer, Surface::Terminal)?;
             let state = desk.state(id).map_or("ended", State::as_str);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fumehood_core::consent::ConsentError;
 use fumehood_core::id::ID_BYTES;
 use fumehood_core::{Code, Coded as _, ProposalId};
-use fumehood_store::Control;
+use fumehood_store::{Control, Passphrase};
 
 use super::control::wire::{self, Ask, Reply, Said};
 use super::{Host, Over, desk, of_other_kind};
@@ -181,17 +181,28 @@ impl OpenRequest {
         over
     }
 
-    /// Says yes, once, or no, as the person at this terminal.
+    /// Says yes, once, or no, as the person at this terminal. With a yes goes the passphrase, if one was typed; whether one is
+    /// required, and whether it is this one, says the process that holds the request.
     ///
     /// # Errors
-    /// Those of [`Desk::decide`](super::Desk::decide), `E_CONTROL_SILENT`: then whether it was taken is not known;
+    /// Those of [`Desk::decide`](super::Desk::decide); `E_PASSPHRASE_REQUIRED`, `E_PASSPHRASE_WRONG`, `E_PASSPHRASE_WAIT`, after which the
+    /// request is still open; `E_CONTROL_SILENT`: then whether it was taken is not known;
     /// `E_CONTROL_INVALID`.
-    pub fn decide(&self, answer: Answer) -> Result<DecisionReport, Fault> {
+    pub fn decide(&self, answer: Answer, passphrase: Option<Passphrase>) -> Result<DecisionReport, Fault> {
         let (said, decision) = match answer {
             Answer::Once => (Said::Yes, "approved"),
             Answer::No => (Said::No, "denied"),
         };
-        match self.holder.ask(&Ask::Decide { id: self.id.to_string(), answer: said }, PATIENCE)? {
+        let ask = Ask::Decide { id: self.id.to_string(), answer: said, passphrase };
+        let reply = self.holder.ask(&ask, PATIENCE).map_err(|fault| match fault.code {
+            Code::ControlSilent => Fault {
+                message: "the process that holds the request did not say whether it took the answer"
+                    .to_owned(),
+                ..fault
+            },
+            _ => fault,
+        });
+        match reply? {
             Reply::State { .. } => Ok(DecisionReport::of(&self.question, decision)),
             _ => Err(wire::invalid()),
         }

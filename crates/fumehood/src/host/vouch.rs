@@ -1,6 +1,6 @@
 //! The passphrase: what a yes needs beside the yes, where `fumehood.toml` says so.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use fumehood_core::{Code, Coded as _};
 use fumehood_gate::ports::Clock as _;
@@ -53,11 +53,24 @@ impl Host {
     pub fn vouch(&self, read: impl FnOnce() -> Result<Option<Passphrase>, Fault>) -> Result<Vouched, Fault> {
         let home = self.home()?;
         let Some(hash) = self.settings(&home)?.passphrase else { return Ok(Vouched { hash: None }) };
-        let boot = || SystemClock.now().boot;
-        passphrase_wait(&home, boot).map_err(|error| fault(&error))?;
-        let typed = read()?.ok_or_else(none_given)?;
+        let typed = type_one(&home, read)?;
         check_passphrase(&home, &hash, &typed, boot).map_err(|error| fault(&error))?;
         Ok(Vouched { hash: Some(hash) })
+    }
+
+    /// Has the passphrase typed where one is required, as [`Host::vouch`] does, for another process that compares it; `None` where
+    /// none is required here.
+    ///
+    /// # Errors
+    /// As [`Host::vouch`], but for a wrong one.
+    pub fn typed_passphrase(
+        &self,
+        read: impl FnOnce() -> Result<Option<Passphrase>, Fault>,
+    ) -> Result<Option<Passphrase>, Fault> {
+        if !self.requires_passphrase()? {
+            return Ok(None);
+        }
+        type_one(&self.home()?, read).map(Some)
     }
 
     /// Requires this passphrase from now on, in place of the one that was vouched with.
@@ -106,6 +119,19 @@ impl Host {
             changed.map_err(|error| Fault::of(&error, "nothing was written; mend that and try again"))?;
         Ok(PassphraseReport { schema_version: SCHEMA_VERSION, required: new.is_some(), changed })
     }
+}
+
+/// Not where none would be looked at yet.
+fn type_one(
+    home: &Home,
+    read: impl FnOnce() -> Result<Option<Passphrase>, Fault>,
+) -> Result<Passphrase, Fault> {
+    passphrase_wait(home, boot).map_err(|error| fault(&error))?;
+    read()?.ok_or_else(none_given)
+}
+
+fn boot() -> Duration {
+    SystemClock.now().boot
 }
 
 /// What a new passphrase must be, for whoever could not type one.

@@ -4,7 +4,8 @@
 //! Behind all of them is one record, the gate's ledger: a request is made once, answered once, spent once. What a client brings
 //! back is sealed here, bound to the call, and still only names the request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fumehood_core::consent::State;
@@ -23,6 +24,36 @@ use super::question;
 use crate::fault::Fault;
 use crate::host::Session;
 use crate::report::{Answer, Question};
+
+/// The requests that a client is asked about while calls are open. Calls that are the same are asked about in one form.
+#[derive(Default)]
+pub(super) struct Forms(Mutex<BTreeSet<ProposalId>>);
+
+/// The client shows the form of one request until this is dropped.
+pub(super) struct Form<'f> {
+    forms: &'f Forms,
+    id: ProposalId,
+}
+
+impl Forms {
+    /// `None` if there is a form about it already.
+    pub(super) fn open(&self, id: ProposalId) -> Option<Form<'_>> {
+        let is_new = self.lock().insert(id);
+        // Not made in vain: dropped, it would end the other one.
+        is_new.then(|| Form { forms: self, id })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<ProposalId>> {
+        // Each step leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Form<'_> {
+    fn drop(&mut self) {
+        self.forms.lock().remove(&self.id);
+    }
+}
 
 /// How a person can be reached through a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

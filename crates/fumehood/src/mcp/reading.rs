@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Reply, TEXT_BYTES_MAX};
 use super::arguments::Arguments;
-use super::fence::{clipped, fenced};
+use super::fence::{clipped, fenced, visible};
 use crate::fault::Fault;
 use crate::host::{ByteRange, Session};
 use crate::report::{LoadReport, ScriptOut, SurveyReport, SurveyedSkill, UndeclaredScriptOut};
@@ -87,7 +87,7 @@ pub(super) fn load(session: &Session, mut arguments: Arguments) -> Result<Reply,
         .collect();
     let tool = skill.claims.execution.as_ref().filter(|_| skill.execution.available);
     let tool = tool.map(|tool| {
-        json!({"input_schema": as_value(&tool.input_schema), "output_schema": as_value(&tool.output_schema)})
+        visible(json!({"input_schema": as_value(&tool.input_schema), "output_schema": as_value(&tool.output_schema)}))
     });
     let files = skill.files.iter().take(RESOURCES_MAX);
     let resources: Vec<Value> = files.map(|file| json!({"path": file.path, "bytes": file.size})).collect();
@@ -98,9 +98,9 @@ pub(super) fn load(session: &Session, mut arguments: Arguments) -> Result<Reply,
         "revision": skill.revision,
         "content": fenced(&what, text),
         "clipped": is_clipped,
-        "resources_left_out": skill.files.len().saturating_sub(resources.len()),
-        "resources": resources,
-        "scripts": scripts,
+        "resources_left_out": skill.files.len().saturating_sub(RESOURCES_MAX),
+        "resources": visible(resources.into()),
+        "scripts": visible(scripts.into()),
         "tool": tool,
         "how": how(session),
     })))

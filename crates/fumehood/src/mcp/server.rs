@@ -12,10 +12,10 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::answer::{ARTIFACT_URI, Reply, refused};
-use super::approval::{self, Seal, Subject, Way};
+use super::approval::{self, Forms, Seal, Subject, Way};
 use super::arguments::Arguments;
 use super::calls::Calls;
 use super::progress::{Steps, WAITING};
@@ -31,6 +31,8 @@ pub(super) struct Server {
     session: Arc<Session>,
     calls: Arc<Calls>,
     seal: Seal,
+    forms: Forms,
+    listeners: Semaphore,
     offered: Mutex<Offered>,
     /// Counts how often what is on offer became other than it was.
     changed: watch::Sender<u64>,
@@ -142,6 +144,9 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let Ok(_place) = self.listeners.try_acquire() else {
+            return Err(ErrorData::invalid_request("there are too many subscriptions already", None));
+        };
         let mut changed = self.changed.subscribe();
         changed.mark_unchanged();
         loop {
@@ -168,7 +173,15 @@ impl Server {
         let (changed, _) = watch::channel(0);
         // Some clients ask once what there is, and never again.
         let offered = Offered { has_artifacts: session.has_artifacts(), ..Offered::default() };
-        Ok(Self { session, calls, seal, offered: Mutex::new(offered), changed })
+        Ok(Self {
+            session,
+            calls,
+            seal,
+            forms: Forms::default(),
+            listeners: Semaphore::new(LISTENERS_MAX),
+            offered: Mutex::new(offered),
+            changed,
+        })
     }
 
     pub(super) fn calls(&self) -> &Arc<Calls> {
@@ -231,11 +244,13 @@ impl Server {
         steps.tell(context, WAITING).await;
         let question = self.session.desk().question(id);
         let way = if self.session.takes_elicitation() { Way::of(context) } else { Way::Elsewhere };
+        // The same call made at once is asked about once; the other one finds the answer later.
+        let form = if way == Way::WhileOpen { self.forms.open(id) } else { None };
         match (way, approval::message(question.as_ref()), &question) {
             (Way::CallsAgain, Some(message), Some(question)) => {
                 self.seal.ask(question, message, &subject).into()
             }
-            (Way::WhileOpen, Some(message), Some(_)) => {
+            (Way::WhileOpen, Some(message), Some(_)) if form.is_some() => {
                 self.ask_and_run(id, message, &work, &steps, context).await.into()
             }
             _ => approval::parked(&fault, id, question.as_ref()).into(),
@@ -369,4 +384,6 @@ impl Server {
     }
 }
 
+/// Subscriptions of one client at once. It needs one.
+const LISTENERS_MAX: usize = 16;
 const INSTRUCTIONS: &str = "Skills are folders of instructions for kinds of tasks. List them, load the one that fits the task before you work on it, and run its scripts only with the tools here.\nA script may need a person's approval: an answer that says approval_required is no failure; make the same call again once it is approved.";

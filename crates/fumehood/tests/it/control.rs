@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use fumehood::Fault;
-use fumehood::host::{Desk, Over};
+use fumehood::host::{Desk, Over, Passphrase};
 use fumehood::report::{Answer, Question};
 use fumehood_core::consent::{State, Surface};
 use fumehood_core::{Code, ProposalId};
@@ -186,24 +186,24 @@ fn an_answer_that_comes_too_late_is_none() {
     let id = stand.asks("a");
     let (one, other) = (open(&world, &id), open(&world, &id));
     assert_eq!(one.over(), None);
-    one.decide(Answer::Once).unwrap();
+    one.decide(Answer::Once, None).unwrap();
     for answer in [Answer::Once, Answer::No] {
-        assert_eq!(other.decide(answer).unwrap_err().code, Code::ConsentDecided);
+        assert_eq!(other.decide(answer, None).unwrap_err().code, Code::ConsentDecided);
     }
     assert_eq!(stand.state(&id), Some(State::Approved(Surface::Terminal)));
 
     let (late, id) = (stand.asks("b"), stand.asks("c"));
     let (asked, ended) = (open(&world, &late), open(&world, &id));
     stand.pass(Duration::from_mins(5));
-    assert_eq!(asked.decide(Answer::Once).unwrap_err().code, Code::ConsentExpired);
+    assert_eq!(asked.decide(Answer::Once, None).unwrap_err().code, Code::ConsentExpired);
     assert_eq!(not_open(&world, &late).code, Code::ConsentExpired);
     assert!(ids(&pending(&world)).is_empty());
     assert_eq!(stand.call("a").unwrap_err().0, Code::ConsentPending);
 
     stand.gate.end();
-    assert_eq!(ended.decide(Answer::Once).unwrap_err().code, Code::ConsentExpired);
+    assert_eq!(ended.decide(Answer::Once, None).unwrap_err().code, Code::ConsentExpired);
     drop(stand);
-    assert_eq!(ended.decide(Answer::Once).unwrap_err().code, Code::RunEnded);
+    assert_eq!(ended.decide(Answer::Once, None).unwrap_err().code, Code::RunEnded);
     assert_eq!(not_open(&world, &id).code, Code::ConsentUnknown);
 }
 
@@ -238,6 +238,54 @@ fn the_policy_says_whether_a_yes_from_here_counts() {
     assert_eq!(say(Surface::Terminal), Err(Code::ConsentDecided));
 }
 
+// DESIGN 6: the process that holds a request looks at the passphrase itself, whoever speaks to its socket.
+#[test]
+fn a_yes_without_the_passphrase_that_is_required_is_none() {
+    let world = world();
+    let stand = Stand::new(&world, "claude");
+    let id = stand.asks("a");
+    let settings = format!("[approver]\npassphrase = \"{}\"\n", crate::run::HASH);
+    world.write("home/.config/fumehood/fumehood.toml", settings);
+    let tries = world.path("home/.local/share/fumehood/passphrase-tries");
+    let say = |passphrase: Option<&str>| {
+        let typed = |text: &str| {
+            let read = Passphrase::read(|buffer| {
+                buffer[..text.len()].copy_from_slice(text.as_bytes());
+                Ok::<_, ()>(text.len())
+            });
+            read.unwrap().unwrap()
+        };
+        open(&world, &id).decide(Answer::Once, passphrase.map(typed)).map(drop).map_err(|fault| fault.code)
+    };
+    assert_eq!(say(None), Err(Code::PassphraseRequired));
+    assert!(!tries.exists());
+    for _ in 0..3 {
+        assert_eq!(say(Some("wrong horse\n")), Err(Code::PassphraseWrong));
+    }
+    assert!(fs::read_to_string(&tries).unwrap().starts_with("3 "));
+    assert_eq!((stand.state(&id), stand.entered()), (Some(State::Pending), 0));
+    fs::remove_file(&tries).unwrap();
+
+    let (shown, wrong) = type_passphrase(&world, &id, "wrong\n");
+    assert!(wrong.errors().contains("E_PASSPHRASE_WRONG"), "{shown}{}", wrong.errors());
+    assert!(fs::read_to_string(&tries).unwrap().starts_with("1 "), "one try is counted once");
+    assert_eq!(stand.state(&id), Some(State::Pending));
+    let (shown, right) = type_passphrase(&world, &id, "correct horse\n");
+    assert_eq!((right.code, right.errors().as_str()), (Some(0), ""), "{shown}");
+    assert!(!tries.exists() && !shown.contains("horse"));
+    assert_eq!(stand.call("a"), Ok(()));
+    // A no needs none.
+    let id = stand.asks("b");
+    assert_eq!(deny(&world, &id).code, Some(0));
+}
+
+/// Says yes and types this.
+fn type_passphrase(world: &World, id: &str, typed: &str) -> (String, fumehood_testkit::Answer) {
+    let mut session = world.call().sit_down(["approve", id], Streams::Pipes);
+    session.see(ASKED).keys("y\n").see("Passphrase: ").keys(typed);
+    session.leave()
+}
+
 // CHK-025, DESIGN 2: each process answers for its own, and all of them are found.
 #[test]
 fn two_processes_hold_requests_at_once() {
@@ -254,7 +302,7 @@ fn two_processes_hold_requests_at_once() {
     let unknown = one.requests.decide(ProposalId::parse(&second).unwrap(), Answer::Once, Surface::Terminal);
     assert_eq!(unknown.unwrap_err().code, Code::ConsentUnknown);
     assert_eq!(open(&world, &second).question().agent, "codex");
-    open(&world, &second).decide(Answer::Once).unwrap();
+    open(&world, &second).decide(Answer::Once, None).unwrap();
     assert_eq!((one.state(&first), other.call("a")), (Some(State::Pending), Ok(())));
     assert_eq!((one.entered(), other.entered()), (0, 1));
     // Somebody else's home is another place altogether.
@@ -365,7 +413,7 @@ fn a_killed_process_leaves_nothing_that_counts() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(sockets(&world), 1);
-        assert_eq!(request.decide(Answer::Once).unwrap_err().code, Code::RunEnded);
+        assert_eq!(request.decide(Answer::Once, None).unwrap_err().code, Code::RunEnded);
         thread::sleep(Duration::from_millis(350));
         assert_eq!(request.over(), Some(Over::Ended));
         sweeps(&world);

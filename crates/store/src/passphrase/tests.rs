@@ -172,3 +172,14 @@ fn tries_at_once_are_counted_one_by_one() {
     let wrong = ends.iter().filter(|end| **end == Err(PassphraseError::Wrong)).count();
     assert_eq!(wrong, 3, "{ends:?}");
 }
+
+#[test]
+fn a_passphrase_travels_as_digits() {
+    let told = passphrase("caf\u{e9} \u{1}").to_hex();
+    assert_eq!(told.as_str(), "636166c3a92001");
+    let long = passphrase(&"x".repeat(Passphrase::BYTES_MAX));
+    assert!(Passphrase::of_hex(&long.to_hex()).unwrap().is_new(&long));
+    for none in ["", "6", "6G", "+6", "C3", "c3 ", "\u{e9}", &"61".repeat(Passphrase::BYTES_MAX + 1)] {
+        assert!(Passphrase::of_hex(none).is_none(), "{none}");
+    }
+}

@@ -1,11 +1,14 @@
 //! What goes over the control socket: one line of JSON each way, in one version, with no field more or less.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use fumehood_core::Code;
+use fumehood_store::Passphrase;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use crate::fault::Fault;
 use crate::report::{PendingRequest, Question};
@@ -27,8 +30,13 @@ pub(in crate::host) enum Ask {
     State { id: String },
     /// All of one that is open.
     Question { id: String },
-    /// To answer one.
-    Decide { id: String, answer: Said },
+    /// To answer one. A yes brings the passphrase where one is required.
+    Decide {
+        id: String,
+        answer: Said,
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "as_hex")]
+        passphrase: Option<Passphrase>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -68,8 +76,48 @@ struct Versioned {
     schema_version: u32,
 }
 
+/// A passphrase as text, of which no copy is left behind.
+mod as_hex {
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    use super::{Passphrase, fmt};
+
+    #[expect(clippy::ref_option, reason = "it is what serde calls this with")]
+    pub(super) fn serialize<S: Serializer>(
+        passphrase: &Option<Passphrase>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match passphrase {
+            Some(passphrase) => serializer.serialize_str(&passphrase.to_hex()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Passphrase>, D::Error> {
+        deserializer.deserialize_str(Digits).map(Some)
+    }
+
+    struct Digits;
+
+    impl Visitor<'_> for Digits {
+        type Value = Passphrase;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("hexadecimal digits")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Passphrase, E> {
+            // Nothing of what was sent is in an error.
+            Passphrase::of_hex(text).ok_or_else(|| E::custom("no passphrase"))
+        }
+    }
+}
+
 impl Ask {
-    pub(in crate::host) fn to_line(&self) -> Vec<u8> {
+    pub(in crate::host) fn to_line(&self) -> Zeroizing<Vec<u8>> {
         line(&Asked { schema_version: VERSION, ask: self })
     }
 
@@ -92,7 +140,7 @@ impl Reply {
     }
 
     /// One that is too long is none; that is said instead.
-    pub(in crate::host) fn to_line(&self) -> Vec<u8> {
+    pub(in crate::host) fn to_line(&self) -> Zeroizing<Vec<u8>> {
         let bytes = line(&Replied { schema_version: VERSION, reply: self });
         if bytes.len() <= REPLY_BYTES_MAX {
             return bytes;
@@ -118,9 +166,11 @@ impl Reply {
     }
 }
 
-fn line(value: &impl Serialize) -> Vec<u8> {
+/// Wiped afterwards, and with room for the longest passphrase from the beginning: what grows leaves copies behind.
+fn line(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(PIECE));
     // Texts, numbers and lists: there is nothing that has no JSON form.
-    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    let _ = serde_json::to_writer(&mut *bytes, value);
     bytes.push(b'\n');
     bytes
 }
@@ -145,7 +195,7 @@ pub(in crate::host) fn invalid() -> Fault {
     )
 }
 
-/// One line without its end. `None` if the other side ends or is silent before there is a whole one.
+/// One line without its end, wiped when it is dropped. `None` if the other side ends or is silent before there is a whole one.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidData`] for a line that is longer than `most`; whatever the connection says.
@@ -153,9 +203,9 @@ pub(in crate::host) fn read_line(
     mut peer: &UnixStream,
     most: usize,
     end: Instant,
-) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    let mut piece = vec![0; PIECE.min(most)];
+) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(PIECE));
+    let mut piece = Zeroizing::new(vec![0; PIECE.min(most)]);
     loop {
         let Some(left) = left(end) else { return Ok(None) };
         peer.set_read_timeout(Some(left))?;
@@ -216,11 +266,13 @@ mod tests {
             Ask::List {},
             Ask::State { id: ID.to_owned() },
             Ask::Question { id: ID.to_owned() },
-            Ask::Decide { id: ID.to_owned(), answer: Said::Yes },
+            Ask::Decide { id: ID.to_owned(), answer: Said::No, passphrase: None },
+            Ask::Decide { id: ID.to_owned(), answer: Said::Yes, passphrase: Passphrase::of_hex("00ff") },
         ] {
             let line = ask.to_line();
             let back = Ask::parse(&line).unwrap();
             assert_eq!(format!("{ask:?}"), format!("{back:?}"));
+            assert_eq!(back.to_line(), line);
         }
         for line in [
             "",
@@ -235,6 +287,10 @@ mod tests {
             r#"{"schema_version":1,"ask":{"decide":{"id":"x","answer":"yes","answer":"no"}}}"#,
             r#"{"schema_version":1,"ask":{"decide":{"id":"x","answer":"maybe"}}}"#,
             r#"{"schema_version":1,"ask":{"decide":{"id":"x"}}}"#,
+            r#"{"schema_version":1,"ask":{"decide":{"id":"x","answer":"yes","passphrase":"abc"}}}"#,
+            r#"{"schema_version":1,"ask":{"decide":{"id":"x","answer":"yes","passphrase":""}}}"#,
+            r#"{"schema_version":1,"ask":{"decide":{"id":"x","answer":"yes","passphrase":["61"]}}}"#,
+            r#"{"schema_version":1,"ask":{"decide":{"id":"x","answer":"yes","passphrase":null}}}"#,
             r#"{"schema_version":1,"ask":{"approve_all":{}}}"#,
             r#"{"schema_version":1,"ask":{"list":{}}} {}"#,
         ] {
@@ -265,7 +321,8 @@ mod tests {
             let (here, mut there) = UnixStream::pair().unwrap();
             there.write_all(said).unwrap();
             drop(there);
-            read_line(&here, 8, Instant::now() + Duration::from_secs(20)).map_err(|error| error.kind())
+            let read = read_line(&here, 8, Instant::now() + Duration::from_secs(20));
+            read.map(|line| line.map(|line| line.to_vec())).map_err(|error| error.kind())
         };
         assert_eq!(read(b"1234567\nrest"), Ok(Some(b"1234567".to_vec())));
         assert_eq!(read(b"\n"), Ok(Some(Vec::new())));

@@ -95,7 +95,7 @@ fn who_says_nothing_keeps_nobody_out() {
             thread::sleep(Duration::from_millis(100));
         }
     });
-    open(&world, &id).decide(fumehood::report::Answer::Once).unwrap();
+    open(&world, &id).decide(fumehood::report::Answer::Once, None).unwrap();
     trickle.join().unwrap();
     for peer in &mut silent {
         // Closed, without a word.
@@ -103,6 +103,31 @@ fn who_says_nothing_keeps_nobody_out() {
     }
     assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
     assert_eq!(stand.call("a"), Ok(()));
+}
+
+// Who gave up while the process was busy or stopped has said nothing: they were told that nobody answers.
+#[test]
+fn a_yes_of_who_has_gone_is_none() {
+    let world = world();
+    let stand = Stand::new(&world, "claude");
+    let id = stand.asks("a");
+    let place = socket(&world);
+    let say = |stays: bool| {
+        // As many as are listened to at once, so that the next one waits.
+        let busy: Vec<_> = (0..16).map(|_| UnixStream::connect(&place).unwrap()).collect();
+        let mut peer = UnixStream::connect(&place).unwrap();
+        peer.write_all(format!("{}\n", decide(&id, "yes")).as_bytes()).unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
+        let peer = stays.then_some(peer);
+        drop(busy);
+        // Whoever comes later is heard later.
+        let _ = host(&world).pending();
+        let mut answer = Vec::new();
+        peer.map(|mut peer| peer.read_to_end(&mut answer));
+        stand.state(&id)
+    };
+    assert_eq!(say(false), Some(State::Pending));
+    assert!(matches!(say(true), Some(State::Approved(_))));
 }
 
 #[test]

@@ -31,6 +31,69 @@ fn a_flood_is_answered() {
     assert_untouched(&world);
 }
 
+// A client that only talks is not listened to for ever, and what it would be answered is not piled up without end.
+#[test]
+fn who_only_talks_is_not_listened_to() {
+    let world = marked();
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &WORK);
+    let status = format!("/proc/{}/status", client.pid());
+    let resident = || {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok())
+    };
+    client.tool("list_skills", &json!({}));
+    client.only_talk();
+    // 40 MB of questions, each with an answer; the server ends, and what is written then goes nowhere.
+    let mut most = 0;
+    for n in 0..100_000 {
+        client.send("nobody/knows", json!({}));
+        if n % 1000 == 0 {
+            most = most.max(resident().unwrap_or_default());
+        }
+    }
+    assert!(most < 200_000, "{most} kB");
+    assert_eq!(client.leave(), Some(0));
+    assert_untouched(&world);
+}
+
+// A client has 16 subscriptions at most; a lot of them are refused, and it is served as before.
+#[test]
+fn there_are_16_subscriptions() {
+    let world = marked();
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &WORK);
+    let ids: Vec<u64> = (0..40)
+        .map(|_| client.send("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}})))
+        .collect();
+    for id in &ids[16..] {
+        assert!(client.wait(*id)["error"]["message"].is_string());
+    }
+    // One that is given up makes room.
+    client.notify("notifications/cancelled", &json!({"requestId": ids[0]}));
+    assert_eq!(client.tool("list_skills", &json!({}))["isError"], false);
+    assert_eq!(client.leave(), Some(0));
+}
+
+// The same call made many times while it is asked about is asked about in one form.
+#[test]
+fn the_same_call_is_asked_about_once() {
+    let world = marked();
+    for era in [Era::June2025, Era::November2025] {
+        let mut client = Client::start(&world, era, Asked::Silent, &WORK);
+        let call = json!({"name": "run_skill_script", "arguments": go("a")});
+        client.send("tools/call", call.clone());
+        let form = client.until(|message| message["method"] == "elicitation/create");
+        for _ in 0..20 {
+            assert_refused(&client.ask("tools/call", call.clone())["result"], "E_CONSENT_PENDING");
+        }
+        assert!(client.heard.iter().all(|message| message["method"] != "elicitation/create"));
+        client.reply(&form["id"], &json!({"action": "decline"}));
+        client.again_until("run_skill_script", &go("a"), "E_SKILL_SCRIPT_DENIED");
+        assert_eq!(client.leave(), Some(0));
+    }
+    assert_untouched(&world);
+}
+
 // CHK-010: 64 requests are open at most; the next call is refused with the code for that.
 #[test]
 fn there_are_64_open_requests() {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,8 @@ pub(super) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
+    /// Who reads holds it for each line.
+    reading: Arc<Mutex<()>>,
     era: Era,
     asked: Asked,
     next: u64,
@@ -89,8 +92,9 @@ impl Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.take();
-        let lines = reader(child.stdout.take().unwrap());
-        Self { child, stdin, lines, era, asked, next: 0, heard: VecDeque::new() }
+        let reading = Arc::default();
+        let lines = reader(child.stdout.take().unwrap(), Arc::clone(&reading));
+        Self { child, stdin, lines, reading, era, asked, next: 0, heard: VecDeque::new() }
     }
 
     fn capabilities(&self) -> Value {
@@ -223,7 +227,13 @@ impl Client {
         crate::texts(&answer["result"]["tools"], "name").into_iter().map(str::to_owned).collect()
     }
 
-    /// The client reads nothing any more.
+    /// The client reads nothing any more, and keeps its end of the pipe.
+    pub(super) fn only_talk(&self) {
+        // Whoever reads waits for it as long as this process lives.
+        std::mem::forget(self.reading.lock());
+    }
+
+    /// The client reads nothing any more, and closes its end of the pipe.
     pub(super) fn stop_reading(&mut self) {
         let (_, none) = channel();
         self.lines = none;
@@ -272,11 +282,12 @@ pub(super) fn assert_same(result: &Value) {
     assert_eq!(value, result["structuredContent"], "{result}");
 }
 
-fn reader(stdout: ChildStdout) -> Receiver<Value> {
+fn reader(stdout: ChildStdout, reading: Arc<Mutex<()>>) -> Receiver<Value> {
     let (say, lines) = channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines() {
             let Ok(line) = line else { return };
+            drop(reading.lock());
             let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"));
             if say.send(message).is_err() {
                 return;

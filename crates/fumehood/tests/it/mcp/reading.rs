@@ -4,6 +4,7 @@ use fumehood_testkit::{World, skill};
 use serde_json::{Value, json};
 
 use super::{Asked, Client, Era, assert_refused, marked, world};
+use crate::run::{copy, example};
 use crate::{text, texts};
 
 // The same in every revision: tools in one order, closed, described and hinted, and answers whose text is their value.
@@ -64,6 +65,24 @@ fn what_an_author_wrote_is_fenced() {
     assert_eq!(loaded["structuredContent"]["resources"][1]["path"], "a.txt");
     // Nothing in it runs, so there is no tool for that.
     assert_eq!(client.names().len(), 3);
+}
+
+// Names and schemas are outside of fences: nothing in them is invisible to a person and read by a model.
+#[test]
+fn nothing_is_hidden_in_what_is_not_fenced() {
+    let world = world();
+    copy(&example("semver-sort"), &world.path("skills/semver-sort"));
+    let contract = world.path("skills/semver-sort/execution.json");
+    let mut value: Value = serde_json::from_slice(&std::fs::read(&contract).unwrap()).unwrap();
+    value["inputSchema"]["description"] = json!("a\u{e0041}\u{202e}");
+    world.write("skills/semver-sort/execution.json", value.to_string());
+    world.write("skills/semver-sort/references/b\u{e0041}.md", "x");
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &[]);
+    let loaded = client.tool("load_skill", &json!({"name": "semver-sort"}))["structuredContent"].clone();
+    assert_eq!(loaded["tool"]["input_schema"]["description"], "a\\u{e0041}\\u{202e}", "{loaded}");
+    let paths = texts(&loaded["resources"], "path");
+    assert!(paths.contains(&"references/b\\u{e0041}.md"), "{paths:?}");
+    assert!(!loaded.to_string().contains(['\u{e0041}', '\u{202e}']));
 }
 
 // A name is looked up; what could be a path of the person's is not one.
