@@ -59,9 +59,9 @@ impl Output {
         show: impl FnOnce(&R) -> Result<(), Fault>,
     ) -> Result<ExitCode, Fault> {
         if self.is_json() {
-            json(report)?
+            json(report)?;
         } else {
-            show(report)?
+            show(report)?;
         }
         match failure {
             // The answer said it already, in the form that was asked for.

@@ -129,13 +129,13 @@ mod tests {
 
     #[test]
     fn no_model_is_told_a_command() {
-        let advices = [
+        let advice_for_people = [
             "accept the new one with `fumehood interpreters repin`",
             "give it more time with --timeout",
             "[execute] in fumehood.toml says so",
         ];
         for code in Code::ALL {
-            for advice in advices {
+            for advice in advice_for_people {
                 let said = said(&Fault::new(*code, "see `fumehood approve`", advice)).to_string();
                 assert!(!said.contains("approve") && !said.contains("repin"), "{said}");
                 assert!(!said.contains('`') && !said.contains("--") && !said.contains(".toml"), "{said}");
