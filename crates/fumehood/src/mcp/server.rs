@@ -33,6 +33,7 @@ pub(super) struct Server {
     seal: Seal,
     forms: Forms,
     listeners: Semaphore,
+    listings: Semaphore,
     offered: Mutex<Offered>,
     /// Counts how often what is on offer became other than it was.
     changed: watch::Sender<u64>,
@@ -72,8 +73,13 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // A list that cannot be read has nothing in it to run; why, says the first call.
-        let survey = self.read(Session::survey).await.unwrap_or_else(|_| SurveyReport::empty());
+        // It waits for its turn: refused while others work, a client would take it that there is nothing to run. A list that
+        // cannot be read has nothing in it to run; why, says the first call.
+        let session = Arc::clone(&self.session);
+        let turn = self.listings.acquire().await;
+        let survey = tokio::task::spawn_blocking(move || session.survey()).await;
+        drop(turn);
+        let survey = survey.ok().and_then(Result::ok).unwrap_or_else(SurveyReport::empty);
         let available = self.available(&survey);
         self.offered().available = Some(available);
         let tools = tools::all(available, &survey);
@@ -179,6 +185,7 @@ impl Server {
             seal,
             forms: Forms::default(),
             listeners: Semaphore::new(LISTENERS_MAX),
+            listings: Semaphore::new(LISTINGS_MAX),
             offered: Mutex::new(offered),
             changed,
         })
@@ -386,4 +393,6 @@ impl Server {
 
 /// Subscriptions of one client at once. It needs one.
 const LISTENERS_MAX: usize = 16;
+/// Lists of tools that are made at once; more wait.
+const LISTINGS_MAX: usize = 2;
 const INSTRUCTIONS: &str = "Skills are folders of instructions for kinds of tasks. List them, load the one that fits the task before you work on it, and run its scripts only with the tools here.\nA script may need a person's approval: an answer that says approval_required is no failure; make the same call again once it is approved.";

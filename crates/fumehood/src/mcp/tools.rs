@@ -60,7 +60,10 @@ fn list_skills() -> Tool {
     tool(
         ("list_skills", "List skills"),
         "Lists the skills there are. A skill is a folder of instructions, and sometimes scripts, for one kind of task. Names and descriptions are their authors' words.",
-        (&json!({}), &[]),
+        (
+            &json!({"query": described(&TEXT, "Words that the name or the description must all have. Left out, all skills are listed.")}),
+            &[],
+        ),
         &json!({
             "skills": {"type": "array", "items": skill},
             "not_shown": NUMBER, "complete": FLAG, "shortened": FLAG, "note": TEXT,

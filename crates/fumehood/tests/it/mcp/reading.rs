@@ -178,6 +178,44 @@ fn a_list_says_what_it_leaves_out() {
     }
 }
 
+// A hundred skills are found by words; where so many are left that there is no room to describe them, they are named.
+#[test]
+fn a_long_list_is_narrowed_by_words() {
+    let world = world();
+    for number in 0..201 {
+        let description = format!("Makes the {number}th kind of Tables out of texts, if there are any.");
+        world.add("skills", &skill(&format!("tool-{number}")).description(&description));
+    }
+    world.add("skills", &skill("pictures").description("Paints."));
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &[]);
+    let mut listed =
+        |query: &str| client.tool("list_skills", &json!({"query": query}))["structuredContent"].clone();
+    let all = listed("");
+    assert_eq!(all["skills"].as_array().unwrap().len(), 202);
+    assert_eq!(all["skills"][0].as_object().unwrap().len(), 2, "{all}");
+    assert!(text(&all["note"]).contains("query"), "{all}");
+    for (query, names) in [
+        ("paint", vec!["pictures"]),
+        ("PICT", vec!["pictures"]),
+        ("tables 200th", vec!["tool-200"]),
+        ("tables paints", vec![]),
+    ] {
+        let found = listed(query);
+        assert_eq!(texts(&found["skills"], "name"), names, "{query}");
+        assert_eq!(found["shortened"], false);
+    }
+    assert!(text(&listed("nothing")["note"]).contains("all words of the query"));
+    assert_refused(&client.tool("list_skills", &json!({"query": "a ".repeat(17)})), "E_ARGUMENT_INVALID");
+    assert_eq!(
+        texts(
+            &client.tool("list_skills", &json!({"query": "a ".repeat(16)}))["structuredContent"]["skills"],
+            "name"
+        )
+        .len(),
+        202
+    );
+}
+
 // What a script sees of the person's files is said when its skill is loaded, since that is why a first call fails most often.
 #[test]
 fn a_loaded_skill_says_which_files_scripts_see() {

@@ -185,8 +185,10 @@ fn ten_of_ten_succeed() {
     );
     let tool = Tool { output: r#"{"type":"string"}"#, ..tool };
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let system = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or("unnamed");
     println!(
-        "matrix: node {}, kernel {}, sandbox {:?}, uid {}, {} positives",
+        "matrix: node {}, system {system}, kernel {}, sandbox {:?}, uid {}, {} positives",
         output(&tool.call("{}")).trim().trim_matches('"'),
         kernel.trim(),
         tool.job.workshop().sandbox.enforcement().level(),
