@@ -67,7 +67,7 @@ fn a_client_that_calls_again_brings_a_yes() {
     // What is at stake comes before what is told it, and that before what only a comparison needs.
     let at = |said: &str| message.find(said).unwrap_or_else(|| panic!("{said}\n{message}"));
     let places =
-        ["Run ", "Skill: ", "MAY CHANGE: ", "Network: none", "Arguments: ", "Command: ", "Revision: "]
+        ["Run ", "MAY CHANGE: ", "Network: none", "Command: ", "Skill: ", "Arguments: ", "Revision: "]
             .map(at);
     assert!(places.is_sorted(), "{message}");
     let choice = &question["requestedSchema"]["properties"]["choice"];
