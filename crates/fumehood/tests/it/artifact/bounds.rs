@@ -172,8 +172,12 @@ fn interrupted(world: &World, arguments: &[&str]) -> (Option<i32>, String) {
     let pid = Pid::from_child(&child);
     let status = format!("/proc/{}/status", child.id());
     let patience = Instant::now() + Duration::from_mins(1);
-    // SIGINT is signal 2.
-    while !catches(&std::fs::read_to_string(&status).unwrap(), 2) {
+    // The signal is caught a moment before anything is done about it. That is over once the next one is caught as well (SIGTERM,
+    // 15), or once a reader that catches no other one (SIGINT is 2) waits for its pipe.
+    let is_ready = |status: &str| {
+        catches(status, 15) || catches(status, 2) && status.lines().any(|line| line.starts_with("State:\tS"))
+    };
+    while !is_ready(&std::fs::read_to_string(&status).unwrap()) {
         assert!(Instant::now() < patience && child.try_wait().unwrap().is_none(), "{arguments:?}");
         std::thread::yield_now();
     }
