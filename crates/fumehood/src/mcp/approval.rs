@@ -191,11 +191,11 @@ pub(super) fn parked(fault: &Fault, id: ProposalId, question: Option<&Question>)
         advice: advice.to_owned(),
         ..fault.clone()
     };
-    let value = json!({
-        "status": "approval_required",
-        "approval_id": id.to_string(),
-        "expires_unix_ms": expires,
-    });
+    let mut value = json!({"status": "approval_required", "approval_id": id.to_string()});
+    // Of two calls at once, the second may find the request before it lies on the desk.
+    if let Some(expires) = expires {
+        value["expires_unix_ms"] = expires.into();
+    }
     Reply::new(value).failed(&fault).result()
 }
 
