@@ -1,11 +1,12 @@
 //! Whoever comes to the socket and means no good, or nothing at all: the others are served, and nothing is decided.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,7 +33,7 @@ fn socket(world: &World) -> PathBuf {
 
 /// What is answered to these bytes, behind which nothing comes.
 fn said(world: &World, bytes: &[u8]) -> Vec<u8> {
-    let mut peer = UnixStream::connect(socket(world)).unwrap();
+    let mut peer = connect(socket(world)).unwrap();
     // It may have heard enough before all of it is said.
     let _ = peer.write_all(bytes).and_then(|()| peer.shutdown(Shutdown::Write));
     let mut answer = Vec::new();
@@ -87,7 +88,7 @@ fn who_says_nothing_keeps_nobody_out() {
     let stand = Stand::new(&world, "claude");
     let id = stand.asks("a");
     let (began, place) = (Instant::now(), socket(&world));
-    let mut silent: Vec<_> = (0..40).map(|_| UnixStream::connect(&place).unwrap()).collect();
+    let mut silent: Vec<_> = (0..40).map(|_| connect(&place).unwrap()).collect();
     // One says a letter now and then.
     let mut slow = silent.pop().unwrap();
     let trickle = thread::spawn(move || {
@@ -114,8 +115,8 @@ fn a_yes_of_who_has_gone_is_none() {
     let place = socket(&world);
     let say = |stays: bool| {
         // As many as are listened to at once, so that the next one waits.
-        let busy: Vec<_> = (0..16).map(|_| UnixStream::connect(&place).unwrap()).collect();
-        let mut peer = UnixStream::connect(&place).unwrap();
+        let busy: Vec<_> = (0..16).map(|_| connect(&place).unwrap()).collect();
+        let mut peer = connect(&place).unwrap();
         peer.write_all(format!("{}\n", decide(&id, "yes")).as_bytes()).unwrap();
         peer.shutdown(Shutdown::Write).unwrap();
         let peer = stays.then_some(peer);
@@ -141,7 +142,7 @@ fn a_hundred_at_once_are_all_answered() {
             let (all, place, id) = (&all, &place, &id);
             scope.spawn(move || {
                 all.wait();
-                let mut peer = UnixStream::connect(place).unwrap();
+                let mut peer = connect(place).unwrap();
                 let line = if number.is_multiple_of(2) { decide(id, "yes") } else { decide(id, "no") };
                 peer.write_all(format!("{line}\n").as_bytes()).unwrap();
                 let mut answer = String::new();
@@ -172,7 +173,7 @@ fn another_user_is_refused_unread() {
     let id = stand.asks("a");
     let (place, line) = (socket(&world), format!("{}\n", decide(&id, "yes")));
     let ask = || {
-        let mut peer = UnixStream::connect(&place)?;
+        let mut peer = connect(&place)?;
         let _ = peer.write_all(line.as_bytes());
         let mut answer = Vec::new();
         let _ = peer.read_to_end(&mut answer);
@@ -227,7 +228,10 @@ fn a_process_that_hangs_is_told_of() {
     let world = world();
     let stand = Stand::new(&world, "claude");
     let id = stand.asks("a");
-    let _hung = UnixListener::bind(world.path(FOLDER).join(format!("{}.sock", "0".repeat(32)))).unwrap();
+    let _hung = by_handle(&world.path(FOLDER).join(format!("{}.sock", "0".repeat(32))), |place| {
+        UnixListener::bind(place)
+    })
+    .unwrap();
     let report = pending(&world);
     assert_eq!((ids(&report), &report["silent_processes"]), (vec![id.as_str()], &json!(1)));
     thread::scope(|scope| {
@@ -237,4 +241,15 @@ fn a_process_that_hangs_is_told_of() {
         // Whether it is with that one nobody knows.
         assert_eq!(unknown.join().unwrap().code, Code::ControlSilent);
     });
+}
+
+fn connect(socket: impl AsRef<Path>) -> io::Result<UnixStream> {
+    by_handle(socket.as_ref(), |place| UnixStream::connect(place))
+}
+
+/// By way of the folder's handle: an address has room for 107 bytes of a path, and the place of the tests may be deeper.
+fn by_handle<T>(socket: &Path, act: impl FnOnce(&str) -> io::Result<T>) -> io::Result<T> {
+    let folder = fs::File::open(socket.parent().unwrap())?;
+    let name = socket.file_name().unwrap().to_str().unwrap();
+    act(&format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
