@@ -53,6 +53,21 @@ fn exit_codes_say_who_must_act() {
     }
 }
 
+/// `>> ~/.codex/config.toml` has to leave a file that still reads.
+#[test]
+fn what_belongs_into_settings_can_be_redirected_into_them() {
+    let world = world();
+    for (client, pasted) in [("codex", "[mcp_servers.fumehood]\n"), ("claude-code", "claude mcp add ")] {
+        let answer = world.run(["setup", client]);
+        assert_eq!(answer.code, Some(0), "{}", answer.errors());
+        assert!(answer.text().starts_with(pasted), "{}", answer.text());
+        for words in ["Put this into", "Let Claude Code", "start the agent anew"] {
+            assert!(!answer.text().contains(words), "{}", answer.text());
+        }
+        assert!(answer.errors().contains("Then start the agent anew"), "{}", answer.errors());
+    }
+}
+
 #[test]
 fn the_first_screen_has_groups_and_every_exit_code() {
     let world = world();
