@@ -671,3 +671,25 @@ fn a_claimed_name_never_takes_a_qualified_one() {
     world.add("home/.agents/skills", &skill("pdf"));
     assert_eq!(world.json(["show", "user-agents:pdf"])["source"], "user-agents");
 }
+
+/// Many skills are looked at by several threads; nobody can tell from the answer.
+#[test]
+fn many_skills_are_answered_each_once_and_in_the_order_of_their_paths() {
+    let world = world();
+    let names: Vec<_> = (0..300).map(|number| format!("skill-{number:03}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        // Some take longer than others, and some are refused.
+        let body = "long line of text\n".repeat(if number % 7 == 0 { 20_000 } else { 1 });
+        let skill = skill(name).body(&body);
+        world.add("many", &if number % 50 == 3 { skill.skill_md("no") } else { skill });
+    }
+    for command in [vec!["check", "many", "many/skill-007", "many"], vec!["list", "many", "many"]] {
+        let answer = world.run(command.iter().copied().chain(["--format", "json"]));
+        let report = answer.json();
+        let skills = report["skills"].as_array().unwrap();
+        let found: Vec<_> = skills.iter().map(|skill| text(&skill["name"]).to_owned()).collect();
+        assert_eq!(found, names, "{command:?}");
+        let refused = skills.iter().filter(|skill| skill["loadable"] == false).count();
+        assert_eq!(refused, 6, "{command:?}");
+    }
+}
