@@ -138,6 +138,29 @@ fn a_server_that_could_not_be_told_apart_does_not_start() {
     assert_eq!(world.run(["serve", "--as", "cli2"]).code, Some(0));
 }
 
+// Of two requests under one id only the first counts, so that it can be taken back.
+#[test]
+fn an_id_is_that_of_one_request_at_a_time() {
+    let (world, marker) = endless();
+    for era in Era::ALL {
+        let mut client = Client::start(&world, era, Asked::Cannot, &[]);
+        let id = begin(&mut client, &marker);
+        client.send_as(id, "tools/call", json!({"name": "list_skills", "arguments": {}}));
+        let refused = client.until(|message| message["error"].is_object());
+        assert!(refused["error"]["code"] == -32600 && refused["id"].is_null(), "{refused}");
+        assert!(is_alive(&marker), "the first one runs on");
+        client.notify("notifications/cancelled", &json!({"requestId": id}));
+        assert_gone(&marker);
+        // An id that is free again is one as any other.
+        let answered = client.ask("tools/list", json!({}));
+        let again = answered["id"].as_u64().unwrap();
+        client.send_as(again, "tools/list", json!({}));
+        assert!(client.wait(again)["result"]["tools"].is_array());
+        assert_eq!(client.leave(), Some(0));
+    }
+    assert_clean(&world);
+}
+
 // A workspace that no script could ever have is refused to who sets it up, on standard error; what could be one is served.
 #[test]
 fn a_workspace_that_can_never_be_one_is_refused_at_the_start() {
