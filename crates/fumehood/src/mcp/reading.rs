@@ -165,12 +165,11 @@ pub(super) fn read(session: &Session, mut arguments: Arguments) -> Result<Reply,
     let skill = arguments.required(&SKILL)?;
     let path = arguments.required(&["resource_name", "path", "file"])?;
     let offset = arguments.number("offset")?.unwrap_or(0);
-    let wanted = arguments.number("length")?.unwrap_or(u64::MAX);
+    let length = arguments.number("length")?.unwrap_or(u64::MAX).min(TEXT_BYTES_MAX as u64);
     arguments.end()?;
-    // How much there is, which says how much can be asked for.
-    let size = session.read(&skill, &path, ByteRange { offset: 0, length: Some(0) })?.size;
-    let most = wanted.min(TEXT_BYTES_MAX as u64).min(size.saturating_sub(offset));
-    let report = session.read(&skill, &path, ByteRange { offset, length: Some(most) })?;
+    // The skill is looked up once, which takes the time: what there is of the range is not asked for first.
+    let report = session.read(&skill, &path, ByteRange { offset, length: Some(length) })?;
+    let size = report.size;
     // A piece that ends within a character is given up to the last whole one.
     let bytes = report.content.bytes();
     let whole = match std::str::from_utf8(bytes) {

@@ -44,6 +44,44 @@ fn every_revision_reads_the_same() {
     }
 }
 
+// A file is read in pieces of whole characters that fit together, each as long as there is of it; where it ends is said.
+#[test]
+fn a_file_is_read_in_pieces() {
+    let world = world();
+    let whole = "aé".repeat(20 << 10);
+    world.add("skills", &skill("tool").file("a.txt", &*whole).file("b.bin", "\0\u{1}"));
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &[]);
+    let mut read = |path: &str, offset: usize, length: Option<usize>| {
+        let arguments =
+            json!({"skill_name": "tool", "resource_name": path, "offset": offset, "length": length});
+        client.tool("read_skill_resource", &arguments)
+    };
+    let inside = |said: &Value| {
+        let content = text(&said["content"]).split_once('\n').unwrap().1;
+        content.rsplit_once('\n').unwrap().0.to_owned()
+    };
+    let (mut together, mut next) = (String::new(), Some(0));
+    while let Some(offset) = next {
+        let said = read("a.txt", offset, None)["structuredContent"].clone();
+        assert_eq!(said["bytes"], whole.len());
+        together.push_str(&inside(&said));
+        next = said["next_offset"].as_u64().map(|next| usize::try_from(next).unwrap());
+        assert_eq!(next.unwrap_or(whole.len()), together.len());
+    }
+    assert_eq!(together, whole);
+    for (offset, length, given) in
+        [(0, 1, "a"), (0, 2, "a"), (1, 2, "é"), (whole.len() - 2, 9, "é"), (whole.len(), 9, ""), (3, 0, "")]
+    {
+        let said = read("a.txt", offset, Some(length))["structuredContent"].clone();
+        assert_eq!((inside(&said).as_str(), &said["length"]), (given, &json!(given.len())), "{offset}");
+    }
+    assert_refused(&read("a.txt", whole.len() + 1, Some(1)), "E_RANGE_INVALID");
+    assert_eq!(read("b.bin", 0, Some(9))["structuredContent"]["base64"], "AAE=");
+    // What changed is seen changed.
+    world.write("skills/tool/a.txt", "new");
+    assert_eq!(inside(&read("a.txt", 0, None)["structuredContent"]), "new");
+}
+
 // STYLE 10: the author's words are between two lines that they cannot have written, and so is what a file says.
 #[test]
 fn what_an_author_wrote_is_fenced() {
