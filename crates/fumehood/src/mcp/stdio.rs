@@ -1,21 +1,21 @@
 //! Standard input and output as the protocol's transport, with a limit on what one message may be, and an end that is noticed.
 
-use std::io;
-use std::pin::Pin;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, JsonRpcError, JsonRpcMessage, JsonRpcResponse, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::{StdioReader, StdioWriter, stdio_pipes};
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-/// Bytes of one message. A longer one is dropped unread; arguments of a call are at most 64 KiB.
+use super::incoming::{Incoming, NoMessage};
+
+/// Bytes of one message, its line feed included. A longer one is dropped; arguments of a call are at most 64 KiB.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Messages that a client was sent and has not read. As long as there are so many, nothing more is read from it.
@@ -26,26 +26,25 @@ const STALL: Duration = Duration::from_secs(10);
 /// The transport. `gone` is called when there is nothing more to be read: the client has closed its end or is no more, or it only
 /// talks.
 pub(super) fn transport(
-    gone: impl Fn() + Send + Sync + Unpin + 'static,
-) -> Listened<AsyncRwTransport<RoleServer, Ending<StdioReader>, StdioWriter>> {
+    gone: impl Fn() + Send + Sync + 'static,
+) -> Listened<AsyncRwTransport<RoleServer, Incoming<StdioReader>, StdioWriter>> {
     let (reader, writer) = stdio_pipes();
-    let gone: Arc<dyn Fn() + Send + Sync + Unpin> = Arc::new(gone);
-    let reader = Ending {
-        reader,
-        gone: Box::new({
-            let gone = Arc::clone(&gone);
-            move || gone()
-        }),
-    };
+    let gone: Arc<dyn Fn() + Send + Sync> = Arc::new(gone);
+    let (reader, no_messages) = Incoming::new(reader, Arc::clone(&gone));
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(LINE_BYTES_MAX);
-    Listened { transport, unread: Unread::new(), gone }
+    Listened { transport, no_messages, under_way: HashSet::new(), unread: Unread::new(), gone }
 }
 
-/// A transport that reads only from who reads too: answers that nobody takes are not piled up without end.
+/// A transport that reads only from who reads too: answers that nobody takes are not piled up without end. What is no message is
+/// answered here, since the transport below drops it.
 pub(super) struct Listened<T> {
     transport: T,
+    no_messages: mpsc::Receiver<NoMessage>,
+    /// The ids of requests that have no answer yet. What the SDK keeps by id is lost where two requests have one: the first could
+    /// not be taken back any more.
+    under_way: HashSet<RequestId>,
     unread: Arc<Unread>,
-    gone: Arc<dyn Fn() + Send + Sync + Unpin>,
+    gone: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// What is on its way to the client.
@@ -103,6 +102,25 @@ impl Drop for Sending {
     }
 }
 
+impl<T> Listened<T> {
+    /// Whether it is anything but a request under an id that is in use.
+    fn is_new(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
+        match message {
+            JsonRpcMessage::Request(request) => self.under_way.insert(request.id.clone()),
+            JsonRpcMessage::Notification(notification) => {
+                // One that is taken back gets no answer.
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.under_way.remove(id);
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+}
+
 impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
     type Error = T::Error;
 
@@ -110,6 +128,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Response(JsonRpcResponse { id, .. })
+        | JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) = &message
+        {
+            self.under_way.remove(id);
+        }
         let (sending, sent) = (self.unread.begin(), self.transport.send(message));
         async move {
             let sent = sent.await;
@@ -119,8 +142,17 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        if self.unread.few_enough().await {
-            return self.transport.receive().await;
+        while self.unread.few_enough().await {
+            let what = tokio::select! {
+                biased;
+                Some(what) = self.no_messages.recv() => what,
+                message = self.transport.receive() => match message {
+                    Some(message) if !self.is_new(&message) => NoMessage::IdInUse,
+                    message => return message,
+                },
+            };
+            // Whoever waits for a message gives up and asks again; what is on its way is not given up with it.
+            tokio::spawn(self.send(TxJsonRpcMessage::<RoleServer>::error(what.error(), None)));
         }
         (self.gone)();
         None
@@ -128,31 +160,5 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.transport.close().await
-    }
-}
-
-/// A reader whose end is told before anybody waits for what is under way: a client that is gone wants none of it.
-pub(super) struct Ending<R> {
-    reader: R,
-    gone: Box<dyn Fn() + Send + Unpin>,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Ending<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.reader).poll_read(context, buffer);
-        let is_over = match &read {
-            Poll::Ready(Ok(())) => buffer.filled().len() == before,
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
-        };
-        if is_over {
-            (self.gone)();
-        }
-        read
     }
 }

@@ -1,6 +1,7 @@
 //! `serve`, as clients of three revisions of the protocol meet it, each test line by line on the wire.
 
 mod approval;
+mod beside;
 mod bounds;
 mod client;
 mod ends;

@@ -123,10 +123,20 @@ impl Client {
     }
 
     fn write(&mut self, message: &Value) {
-        let mut line = message.to_string();
-        line.push('\n');
+        self.say(format!("{message}\n").as_bytes());
+    }
+
+    /// Sends a request under an id that was used before.
+    pub(super) fn send_as(&mut self, id: u64, method: &str, params: Value) {
+        let next = std::mem::replace(&mut self.next, id - 1);
+        self.send(method, params);
+        self.next = next;
+    }
+
+    /// Says this, whatever it is.
+    pub(super) fn say(&mut self, line: &[u8]) {
         // A server that is gone shows when something is waited for.
-        let _ = self.stdin.as_mut().unwrap().write_all(line.as_bytes());
+        let _ = self.stdin.as_mut().unwrap().write_all(line);
     }
 
     /// The answer to a request. What else comes until then is kept.
