@@ -271,19 +271,22 @@ fn file_fault(error: &FileError, path: &RelPath, folder: &dyn Folder) -> Fault {
         };
         return Fault::new(error.code, message, advice);
     }
-    let wanted = path.file_name();
     let facts = folder.facts();
-    let near = facts.files.iter().map(|file| file.path.as_str()).filter(|other| {
-        other.starts_with(path.as_str())
-            || other.ends_with(path.as_str())
-            || other.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
-    });
+    let near = facts.files.iter().map(|file| file.path.as_str()).filter(|file| is_near(path, file));
     let near: Vec<_> = near.take(NEAR_MAX).collect();
     let advice = match near.as_slice() {
         [] => "`fumehood show` lists the files; names are exact, extension included".to_owned(),
         near => format!("names are exact; did you mean {}?", Shown::inline(&near.join(", "))),
     };
     Fault::new(error.code, message, advice)
+}
+
+/// Whether a file is what somebody may have meant: it begins or ends with what was asked for, or is called that in other case.
+fn is_near(asked: &RelPath, file: &str) -> bool {
+    let ends =
+        file.strip_suffix(asked.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('/'));
+    let name = file.rsplit('/').next().unwrap_or(file);
+    ends || file.starts_with(asked.as_str()) || name.eq_ignore_ascii_case(asked.file_name())
 }
 
 const PIECE_BYTES: usize = 1 << 20;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use fumehood_core::Code;
 use fumehood_core::inspect::Inspection;
 use fumehood_core::manifest::FumehoodManifest;
+use fumehood_core::{Code, Severity};
 use fumehood_store::{BytesOf, CatalogEntry, Folder, Settings, SourceStatus};
 
 use super::Host;
@@ -17,7 +17,7 @@ impl Host {
     /// The loadable skills that a name stands for, by name, and what of each could run on a person's word.
     ///
     /// Reads each skill's instructions and manifests, and the first bytes of what could be a script; nothing is hashed, nothing
-    /// started. Skills of a project that nobody trusted are counted and not named.
+    /// started. Skills of a project that nobody trusted, and those that cannot be loaded, are counted and not named.
     ///
     /// # Errors
     /// As [`Host::list`].
@@ -26,6 +26,7 @@ impl Host {
         let settings = self.home().and_then(|home| self.settings(&home)).ok();
         let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
         let inert = inert.map(|source| source.report.found).sum();
+        let refused = catalog.entries.iter().filter(|entry| !entry.loadable).count();
         let served = catalog.entries.iter().filter(|entry| entry.loadable && entry.shadowed_by.is_none());
         let mut skills: Vec<_> = served
             .filter_map(|entry| {
@@ -36,7 +37,7 @@ impl Host {
             .collect();
         skills.sort_by(|a, b| a.name.cmp(&b.name));
         let complete = catalog.sources.iter().all(|source| source.report.complete);
-        Ok(SurveyReport { schema_version: SCHEMA_VERSION, skills, inert, complete })
+        Ok(SurveyReport { schema_version: SCHEMA_VERSION, skills, inert, refused, complete })
     }
 
     /// One skill as [`Host::show`] shows it, with its instructions; nothing is started.
@@ -48,7 +49,10 @@ impl Host {
         let text = inspection.skill.as_ref().zip(md.bytes.as_ref());
         let body = text.and_then(|(text, bytes)| std::str::from_utf8(bytes.get(text.body.clone())?).ok());
         let body = body.ok_or_else(|| {
-            let message = "the skill cannot be loaded";
+            // In words of ours alone: whoever asks may be a model.
+            let why = inspection.diagnostics.iter().find(|finding| finding.severity() == Severity::Error);
+            let why = why.map_or("its SKILL.md cannot be read.", |finding| finding.code.sentence());
+            let message = format!("the skill cannot be loaded: {why}");
             Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
         })?;
         let settings = self.home().and_then(|home| self.settings(&home)).ok();

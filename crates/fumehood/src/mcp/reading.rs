@@ -42,6 +42,11 @@ pub(super) fn list(survey: &SurveyReport, mut arguments: Arguments) -> Result<Re
         ),
         (each.is_none(), "too many to describe; ask again with words in query"),
         (
+            survey.refused > 0,
+            "some skills cannot be loaded and are left out; fumehood check tells the person why",
+        ),
+        (!survey.complete, "a limit was reached, and not every folder was searched"),
+        (
             survey.inert > 0,
             "more skills belong to a project that the person has not trusted; they are not shown until they do",
         ),
@@ -50,6 +55,7 @@ pub(super) fn list(survey: &SurveyReport, mut arguments: Arguments) -> Result<Re
     Ok(Reply::new(json!({
         "skills": skills,
         "not_shown": survey.inert,
+        "not_loadable": survey.refused,
         "complete": survey.complete,
         "shortened": is_shortened,
         "note": notes.join("; "),
