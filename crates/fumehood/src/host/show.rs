@@ -99,37 +99,7 @@ impl Host {
         range: ByteRange,
         write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
-        let Opened { folder, .. } = self.open(skill, roots)?;
-        let path = RelPath::parse(file).map_err(|error| {
-            Fault::of(&error, "paths count from the skill's folder, with '/' between names")
-        })?;
-        let fault = |error: FileError| file_fault(&error, &path, &*folder);
-        let held = folder.hold(&path).map_err(fault)?;
-        let size = held.size();
-        let end = match range.length {
-            None => size,
-            Some(length) => range.offset.saturating_add(length),
-        };
-        if range.offset > size || end > size {
-            let message = format!("the file has {size} bytes; {} to {end} lies outside", range.offset);
-            return Err(Fault::new(Code::RangeInvalid, message, "ask for a range within the file"));
-        }
-        let mut at = range.offset;
-        while at < end {
-            let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-            let piece = held.read_at(at, piece_max).map_err(fault)?;
-            // Before it is passed on: the old bytes, or none of the new ones.
-            if piece.is_empty() || !held.is_unchanged() {
-                return Err(Fault::new(
-                    Code::SnapshotChanged,
-                    "the file changed while it was read",
-                    "try again",
-                ));
-            }
-            write(&piece)?;
-            at += piece.len() as u64;
-        }
-        Ok(size)
+        read(&*self.open(skill, roots)?.folder, file, range, write)
     }
 
     /// A file of a skill, or a range of it, as one answer of at most 16 MiB.
@@ -143,28 +113,61 @@ impl Host {
         file: &str,
         range: ByteRange,
     ) -> Result<CatReport, Fault> {
-        let mut bytes = Vec::new();
-        let size = self.read_file(skill, roots, file, range, &mut |piece| {
-            if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
-                let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
-                return Err(Fault::new(
-                    Code::FileTooLarge,
-                    message,
-                    "ask for a part with --offset and --length",
-                ));
-            }
-            bytes.extend_from_slice(piece);
-            Ok(())
-        })?;
-        Ok(CatReport {
-            schema_version: SCHEMA_VERSION,
-            path: file.to_owned(),
-            size,
-            offset: range.offset,
-            length: bytes.len(),
-            content: Content::new(bytes),
-        })
+        cat(&*self.open(skill, roots)?.folder, file, range)
     }
+}
+
+fn read(
+    folder: &dyn Folder,
+    file: &str,
+    range: ByteRange,
+    write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
+) -> Result<u64, Fault> {
+    let path = RelPath::parse(file)
+        .map_err(|error| Fault::of(&error, "paths count from the skill's folder, with '/' between names"))?;
+    let fault = |error: FileError| file_fault(&error, &path, folder);
+    let held = folder.hold(&path).map_err(fault)?;
+    let size = held.size();
+    let end = match range.length {
+        None => size,
+        Some(length) => range.offset.saturating_add(length),
+    };
+    if range.offset > size || end > size {
+        let message = format!("the file has {size} bytes; {} to {end} lies outside", range.offset);
+        return Err(Fault::new(Code::RangeInvalid, message, "ask for a range within the file"));
+    }
+    let mut at = range.offset;
+    while at < end {
+        let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let piece = held.read_at(at, piece_max).map_err(fault)?;
+        // Before it is passed on: the old bytes, or none of the new ones.
+        if piece.is_empty() || !held.is_unchanged() {
+            return Err(Fault::new(Code::SnapshotChanged, "the file changed while it was read", "try again"));
+        }
+        write(&piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(size)
+}
+
+pub(super) fn cat(folder: &dyn Folder, file: &str, range: ByteRange) -> Result<CatReport, Fault> {
+    let mut bytes = Vec::new();
+    let size = read(folder, file, range, &mut |piece| {
+        if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
+            let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
+            return Err(Fault::new(Code::FileTooLarge, message, "ask for a part with --offset and --length"));
+        }
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(CatReport {
+        schema_version: SCHEMA_VERSION,
+        path: file.to_owned(),
+        size,
+        offset: range.offset,
+        length: bytes.len(),
+        content: Content::new(bytes),
+    })
 }
 
 fn shown(

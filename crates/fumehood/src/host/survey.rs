@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use fumehood_core::inspect::Inspection;
 use fumehood_core::manifest::FumehoodManifest;
-use fumehood_core::{Code, Severity};
+use fumehood_core::{Code, Diagnostic, Severity};
 use fumehood_store::{BytesOf, CatalogEntry, Folder, Settings, SourceStatus};
 
 use super::Host;
 use super::check::inspection_of;
 use super::run::{execute_bar, safety_bar};
+use super::show::{ByteRange, cat};
 use crate::fault::Fault;
-use crate::report::{LoadReport, SCHEMA_VERSION, SurveyReport, SurveyedSkill};
+use crate::report::{CatReport, LoadReport, SCHEMA_VERSION, SurveyReport, SurveyedSkill};
 
 impl Host {
     /// The loadable skills that a name stands for, by name, and what of each could run on a person's word.
@@ -48,13 +49,7 @@ impl Host {
         let (mut report, inspection, md) = self.shown(skill, roots)?;
         let text = inspection.skill.as_ref().zip(md.bytes.as_ref());
         let body = text.and_then(|(text, bytes)| std::str::from_utf8(bytes.get(text.body.clone())?).ok());
-        let body = body.ok_or_else(|| {
-            // In words of ours alone: whoever asks may be a model.
-            let why = inspection.diagnostics.iter().find(|finding| finding.severity() == Severity::Error);
-            let why = why.map_or("its SKILL.md cannot be read.", |finding| finding.code.sentence());
-            let message = format!("the skill cannot be loaded: {why}");
-            Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
-        })?;
+        let body = body.ok_or_else(|| not_loadable(&inspection.diagnostics))?;
         let settings = self.home().and_then(|home| self.settings(&home)).ok();
         let bars = settings.as_ref().and_then(safety_bar).into_iter();
         let own_tool = settings.as_ref().filter(|_| inspection.execution.accepted().is_some());
@@ -64,6 +59,33 @@ impl Host {
         report.execution_available = report.execution.available;
         Ok(LoadReport { schema_version: SCHEMA_VERSION, body: body.to_owned(), skill: report })
     }
+
+    /// A file of a skill that can be loaded, or a range of it. Of one that cannot, only a person sees files ([`Host::cat`]).
+    ///
+    /// # Errors
+    /// As [`Host::cat`]; `E_SKILL_NOT_LOADABLE`.
+    pub fn read(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        range: ByteRange,
+    ) -> Result<CatReport, Fault> {
+        let folder = self.open(skill, roots)?.folder;
+        let reading = folder.skill_md().reading(folder.directory_name());
+        if reading.skill.is_none() {
+            return Err(not_loadable(&reading.diagnostics));
+        }
+        cat(&*folder, file, range)
+    }
+}
+
+/// In words of ours alone: whoever asked may be a model.
+fn not_loadable(findings: &[Diagnostic]) -> Fault {
+    let why = findings.iter().find(|finding| finding.severity() == Severity::Error);
+    let why = why.map_or("its SKILL.md cannot be read.", |finding| finding.code.sentence());
+    let message = format!("the skill cannot be loaded: {why}");
+    Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
 }
 
 fn surveyed(
