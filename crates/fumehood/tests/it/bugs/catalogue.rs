@@ -77,4 +77,7 @@ fn d6_a_missing_file_gets_the_names_near_it() {
     // A skill's name gets the same help.
     let fault = world.fault(["show", "y", "--root", "skills"], 2);
     assert_eq!((&fault["code"], &fault["advice"]), (&"E_SKILL_NOT_FOUND".into(), &"did you mean x?".into()));
+    // What `list DIR` showed is a name only with that folder, which is said.
+    let fault = world.fault(["show", "x"], 2);
+    assert!(text(&fault["advice"]).contains("--root DIR"), "{fault}");
 }
