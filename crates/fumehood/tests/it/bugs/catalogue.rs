@@ -27,7 +27,7 @@ fn d1_a_long_catalogue_loses_nothing() {
     let cut = |n: usize| format!("{}…", &description(n)[..8_000 / 150]);
     assert_eq!(texts(&given["skills"], "description"), (0..150).map(cut).collect::<Vec<_>>());
     assert_eq!(given["shortened"], true);
-    assert!(text(&given["note"]).contains("shortened"), "{given}");
+    assert!(text(&given["note"]).contains("150 descriptions"), "{given}");
 }
 
 // RyderFreeman4Logos/cli-sub-agent#1160: a few giant descriptions eat the budget of all.
@@ -48,6 +48,7 @@ fn d2_a_giant_description_is_cut_for_itself() {
     let given = given(&world, "list_skills", &json!({}));
     let descriptions = texts(&given["skills"], "description");
     assert_eq!((descriptions.len(), descriptions[31]), (32, "Does a thing."));
+    assert!(text(&given["note"]).contains("31 descriptions"), "{given}");
     assert!(descriptions[..31].iter().all(|cut| *cut == format!("{}…", "é".repeat(8_000 / 32))), "{given}");
 }
 
