@@ -261,7 +261,7 @@ fn lookup_fault(error: &LookupError, name: &str, catalog: &Catalog) -> Fault {
             let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
             let waiting: usize = inert.map(|source| source.report.found).sum();
             let advice = match (near.as_slice(), waiting) {
-                ([], 0) => "see `fumehood list` for the names; a path needs a '/' in it, such as ./NAME".to_owned(),
+                ([], 0) => "see `fumehood list` for the names; those of `fumehood list DIR` go with --root DIR, and a path needs a '/' in it, such as ./NAME".to_owned(),
                 ([], 1) => "one skill of this project is not shown until a person trusts it with `fumehood trust-project`".to_owned(),
                 ([], n) => format!(
                     "{n} skills of this project are not shown until a person trusts it with `fumehood trust-project`"

@@ -69,6 +69,8 @@ pub(super) enum Command {
     /// and "complete".
     List(ListArgs),
     /// Show one skill: files, claims, scripts, findings, revision.
+    ///
+    /// Exits with 0 also for a skill that is refused, whose findings say why; `check` has the verdict as its exit code.
     Show(ShowArgs),
     /// Print a file of a skill.
     Cat(CatArgs),

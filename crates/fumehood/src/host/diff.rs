@@ -50,7 +50,11 @@ impl Host {
         let journal = Journal::open_if_any(&home).map_err(|error| Fault::of(&error, "mend that first"))?;
         let past = journal.and_then(|journal| past(&journal, &SkillId::of(&skill))).ok_or_else(|| {
             let message = format!("no revision of {} was approved before", skill.qualified());
-            Fault::new(Code::NothingApproved, message, "`fumehood show` says what it is now")
+            Fault::new(
+                Code::NothingApproved,
+                message,
+                "name another skill to compare it with; `fumehood show` says what it is now",
+            )
         })?;
         let was = |path: &str, sha256: &str| DiffFile {
             path: path.to_owned(),

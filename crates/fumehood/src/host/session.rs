@@ -82,10 +82,10 @@ impl Session {
     /// A file of a skill, or what there is of a range of it.
     ///
     /// # Errors
-    /// As [`Host::cat`]; `E_RANGE_INVALID` only for a range that begins behind the end.
+    /// As [`Host::read`].
     pub fn read(&self, skill: &str, file: &str, range: ByteRange) -> Result<CatReport, Fault> {
         named(skill)?;
-        self.host.cat_what_there_is(skill, &self.options.roots, file, range)
+        self.host.read(skill, &self.options.roots, file, range)
     }
 
     /// Runs a script. Where a person has to be asked, it comes back at once with [`Refusal::pending`]; the request then lies on the

@@ -99,50 +99,7 @@ impl Host {
         range: ByteRange,
         write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
-        self.read_range(skill, roots, file, |_| range, write)
-    }
-
-    /// The same, of a range that is chosen once the size is known.
-    fn read_range(
-        &self,
-        skill: &str,
-        roots: &[PathBuf],
-        file: &str,
-        range: impl FnOnce(u64) -> ByteRange,
-        write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
-    ) -> Result<u64, Fault> {
-        let Opened { folder, .. } = self.open(skill, roots)?;
-        let path = RelPath::parse(file).map_err(|error| {
-            Fault::of(&error, "paths count from the skill's folder, with '/' between names")
-        })?;
-        let fault = |error: FileError| file_fault(&error, &path, &*folder);
-        let held = folder.hold(&path).map_err(fault)?;
-        let size = held.size();
-        let range = range(size);
-        let end = match range.length {
-            None => size,
-            Some(length) => range.offset.saturating_add(length),
-        };
-        if range.offset > size || end > size {
-            let message = format!("the file has {size} bytes; {} to {end} lies outside", range.offset);
-            return Err(Fault::new(Code::RangeInvalid, message, "ask for a range within the file"));
-        }
-        let mut at = range.offset;
-        while at < end {
-            let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-            let piece = held.read_at(at, piece_max).map_err(fault)?;
-            // Before it is passed on: the old bytes, or none of the new ones.
-            if piece.is_empty() || !held.is_unchanged() {
-                return Err(Fault::new(
-                    Code::SnapshotChanged,
-                    "the file changed while it was read",
-                    "try again",
-                ));
-            }
-            write(&piece)?;
-            at += piece.len() as u64;
-        }
-        Ok(size)
+        read(&*self.open(skill, roots)?.folder, file, |_| range, write)
     }
 
     /// A file of a skill, or a range of it, as one answer of at most 16 MiB.
@@ -156,55 +113,83 @@ impl Host {
         file: &str,
         range: ByteRange,
     ) -> Result<CatReport, Fault> {
-        self.answered(skill, roots, file, range.offset, |_| range)
+        cat(&*self.open(skill, roots)?.folder, file, range)
     }
+}
 
-    /// As [`Host::cat`], of no more than there is of the range: for who does not know the size.
-    ///
-    /// # Errors
-    /// As there; `E_RANGE_INVALID` for a range that begins behind the end.
-    pub(super) fn cat_what_there_is(
-        &self,
-        skill: &str,
-        roots: &[PathBuf],
-        file: &str,
-        ByteRange { offset, length }: ByteRange,
-    ) -> Result<CatReport, Fault> {
-        let left = |size: u64| size.saturating_sub(offset);
-        let within = |size| ByteRange { offset, length: length.map(|length| length.min(left(size))) };
-        self.answered(skill, roots, file, offset, within)
+/// Gives a range that is chosen once the size is known.
+fn read(
+    folder: &dyn Folder,
+    file: &str,
+    range: impl FnOnce(u64) -> ByteRange,
+    write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
+) -> Result<u64, Fault> {
+    let path = RelPath::parse(file)
+        .map_err(|error| Fault::of(&error, "paths count from the skill's folder, with '/' between names"))?;
+    let fault = |error: FileError| file_fault(&error, &path, folder);
+    let held = folder.hold(&path).map_err(fault)?;
+    let size = held.size();
+    let range = range(size);
+    let end = match range.length {
+        None => size,
+        Some(length) => range.offset.saturating_add(length),
+    };
+    if range.offset > size || end > size {
+        let message = format!("the file has {size} bytes; {} to {end} lies outside", range.offset);
+        return Err(Fault::new(Code::RangeInvalid, message, "ask for a range within the file"));
     }
+    let mut at = range.offset;
+    while at < end {
+        let piece_max = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let piece = held.read_at(at, piece_max).map_err(fault)?;
+        // Before it is passed on: the old bytes, or none of the new ones.
+        if piece.is_empty() || !held.is_unchanged() {
+            return Err(Fault::new(Code::SnapshotChanged, "the file changed while it was read", "try again"));
+        }
+        write(&piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(size)
+}
 
-    fn answered(
-        &self,
-        skill: &str,
-        roots: &[PathBuf],
-        file: &str,
-        offset: u64,
-        range: impl FnOnce(u64) -> ByteRange,
-    ) -> Result<CatReport, Fault> {
-        let mut bytes = Vec::new();
-        let size = self.read_range(skill, roots, file, range, &mut |piece| {
-            if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
-                let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
-                return Err(Fault::new(
-                    Code::FileTooLarge,
-                    message,
-                    "ask for a part with --offset and --length",
-                ));
-            }
-            bytes.extend_from_slice(piece);
-            Ok(())
-        })?;
-        Ok(CatReport {
-            schema_version: SCHEMA_VERSION,
-            path: file.to_owned(),
-            size,
-            offset,
-            length: bytes.len(),
-            content: Content::new(bytes),
-        })
-    }
+fn cat(folder: &dyn Folder, file: &str, range: ByteRange) -> Result<CatReport, Fault> {
+    answered(folder, file, range.offset, |_| range)
+}
+
+/// As [`cat`], of no more than there is of the range: for who does not know the size.
+pub(super) fn cat_what_there_is(
+    folder: &dyn Folder,
+    file: &str,
+    ByteRange { offset, length }: ByteRange,
+) -> Result<CatReport, Fault> {
+    let left = |size: u64| size.saturating_sub(offset);
+    let within = |size| ByteRange { offset, length: length.map(|length| length.min(left(size))) };
+    answered(folder, file, offset, within)
+}
+
+fn answered(
+    folder: &dyn Folder,
+    file: &str,
+    offset: u64,
+    range: impl FnOnce(u64) -> ByteRange,
+) -> Result<CatReport, Fault> {
+    let mut bytes = Vec::new();
+    let size = read(folder, file, range, &mut |piece| {
+        if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
+            let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
+            return Err(Fault::new(Code::FileTooLarge, message, "ask for a part with --offset and --length"));
+        }
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(CatReport {
+        schema_version: SCHEMA_VERSION,
+        path: file.to_owned(),
+        size,
+        offset,
+        length: bytes.len(),
+        content: Content::new(bytes),
+    })
 }
 
 fn shown(
@@ -311,19 +296,22 @@ fn file_fault(error: &FileError, path: &RelPath, folder: &dyn Folder) -> Fault {
         };
         return Fault::new(error.code, message, advice);
     }
-    let wanted = path.file_name();
     let facts = folder.facts();
-    let near = facts.files.iter().map(|file| file.path.as_str()).filter(|other| {
-        other.starts_with(path.as_str())
-            || other.ends_with(path.as_str())
-            || other.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(wanted))
-    });
+    let near = facts.files.iter().map(|file| file.path.as_str()).filter(|file| is_near(path, file));
     let near: Vec<_> = near.take(NEAR_MAX).collect();
     let advice = match near.as_slice() {
         [] => "`fumehood show` lists the files; names are exact, extension included".to_owned(),
         near => format!("names are exact; did you mean {}?", Shown::inline(&near.join(", "))),
     };
     Fault::new(error.code, message, advice)
+}
+
+/// Whether a file is what somebody may have meant: it begins or ends with what was asked for, or is called that in other case.
+fn is_near(asked: &RelPath, file: &str) -> bool {
+    let ends =
+        file.strip_suffix(asked.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('/'));
+    let name = file.rsplit('/').next().unwrap_or(file);
+    ends || file.starts_with(asked.as_str()) || name.eq_ignore_ascii_case(asked.file_name())
 }
 
 const PIECE_BYTES: usize = 1 << 20;

@@ -2,22 +2,23 @@
 
 use std::path::PathBuf;
 
-use fumehood_core::Code;
 use fumehood_core::inspect::Inspection;
 use fumehood_core::manifest::FumehoodManifest;
+use fumehood_core::{Code, Diagnostic, Severity};
 use fumehood_store::{BytesOf, CatalogEntry, Folder, Settings, SourceStatus, in_order};
 
 use super::Host;
 use super::check::inspection_of;
 use super::run::{execute_bar, safety_bar};
+use super::show::{ByteRange, cat_what_there_is};
 use crate::fault::Fault;
-use crate::report::{LoadReport, SCHEMA_VERSION, SurveyReport, SurveyedSkill};
+use crate::report::{CatReport, LoadReport, SCHEMA_VERSION, SurveyReport, SurveyedSkill};
 
 impl Host {
     /// The loadable skills that a name stands for, by name, and what of each could run on a person's word.
     ///
     /// Reads each skill's instructions and manifests, and the first bytes of what could be a script; nothing is hashed, nothing
-    /// started. Skills of a project that nobody trusted are counted and not named.
+    /// started. Skills of a project that nobody trusted, and those that cannot be loaded, are counted and not named.
     ///
     /// # Errors
     /// As [`Host::list`].
@@ -26,6 +27,7 @@ impl Host {
         let settings = self.home().and_then(|home| self.settings(&home)).ok();
         let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
         let inert = inert.map(|source| source.report.found).sum();
+        let refused = catalog.entries.iter().filter(|entry| !entry.loadable).count();
         let mut skills = Vec::new();
         in_order(
             |entry: &CatalogEntry| {
@@ -41,7 +43,7 @@ impl Host {
         );
         skills.sort_by(|a, b| a.name.cmp(&b.name));
         let complete = catalog.sources.iter().all(|source| source.report.complete);
-        Ok(SurveyReport { schema_version: SCHEMA_VERSION, skills, inert, complete })
+        Ok(SurveyReport { schema_version: SCHEMA_VERSION, skills, inert, refused, complete })
     }
 
     /// One skill as [`Host::show`] shows it, with its instructions; nothing is started.
@@ -52,10 +54,7 @@ impl Host {
         let (mut report, inspection, md) = self.shown(skill, roots)?;
         let text = inspection.skill.as_ref().zip(md.bytes.as_ref());
         let body = text.and_then(|(text, bytes)| std::str::from_utf8(bytes.get(text.body.clone())?).ok());
-        let body = body.ok_or_else(|| {
-            let message = "the skill cannot be loaded";
-            Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
-        })?;
+        let body = body.ok_or_else(|| not_loadable(&inspection.diagnostics))?;
         let settings = self.home().and_then(|home| self.settings(&home)).ok();
         let bars = settings.as_ref().and_then(safety_bar).into_iter();
         let own_tool = settings.as_ref().filter(|_| inspection.execution.accepted().is_some());
@@ -65,6 +64,34 @@ impl Host {
         report.execution_available = report.execution.available;
         Ok(LoadReport { schema_version: SCHEMA_VERSION, body: body.to_owned(), skill: report })
     }
+
+    /// A file of a skill that can be loaded, or what there is of a range of it. Of one that cannot, only a person sees files
+    /// ([`Host::cat`]).
+    ///
+    /// # Errors
+    /// As [`Host::cat`], `E_RANGE_INVALID` only for a range that begins behind the end; `E_SKILL_NOT_LOADABLE`.
+    pub fn read(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        range: ByteRange,
+    ) -> Result<CatReport, Fault> {
+        let folder = self.open(skill, roots)?.folder;
+        let reading = folder.skill_md().reading(folder.directory_name());
+        if reading.skill.is_none() {
+            return Err(not_loadable(&reading.diagnostics));
+        }
+        cat_what_there_is(&*folder, file, range)
+    }
+}
+
+/// In words of ours alone: whoever asked may be a model.
+fn not_loadable(findings: &[Diagnostic]) -> Fault {
+    let why = findings.iter().find(|finding| finding.severity() == Severity::Error);
+    let why = why.map_or("its SKILL.md cannot be read.", |finding| finding.code.sentence());
+    let message = format!("the skill cannot be loaded: {why}");
+    Fault::new(Code::NotLoadable, message, "`fumehood check` says what is wrong with it")
 }
 
 fn surveyed(

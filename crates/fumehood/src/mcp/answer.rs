@@ -99,6 +99,7 @@ fn advice(fault: &Fault) -> &str {
         (Code::ExecutionUnavailable, _) => {
             "load_skill shows the checked tool of a skill that has one; scripts run with run_skill_script"
         }
+        (Code::NotLoadable, _) => "tell the person: whoever wrote the skill has to mend it",
         (Code::ArtifactPattern, _) => "mend the pattern, or look for it as a text, with fixed",
         (Code::IdInvalid, _) => "ids of results are in the answers of calls, under artifact",
         _ if !is_for_people => own,

@@ -30,17 +30,28 @@ pub(super) fn list(survey: &SurveyReport, mut arguments: Arguments) -> Result<Re
     };
     let skills: Vec<Value> = found.iter().map(|skill| listed(skill, each)).collect();
     let is_shortened = each != Some(usize::MAX);
+    // One that is short enough as it is stays whole.
+    let is_cut =
+        |skill: &&&SurveyedSkill| each.is_some_and(|each| skill.description.chars().nth(each).is_some());
+    let cut = found.iter().filter(is_cut).count();
+    let cut_note =
+        format!("{cut} descriptions end in \u{2026} since they are shortened; load_skill gives all of one");
     let notes = [
-        (survey.skills.is_empty(), "no skill was found in the folders that the person keeps skills in"),
+        (
+            survey.skills.is_empty() && survey.refused == 0,
+            "no skill was found in the folders that the person keeps skills in",
+        ),
         (
             found.is_empty() && !survey.skills.is_empty(),
             "no name and no description has all words of the query",
         ),
-        (
-            is_shortened && each.is_some(),
-            "descriptions that end in \u{2026} are shortened; load_skill gives all of one",
-        ),
+        (cut > 0, cut_note.as_str()),
         (each.is_none(), "too many to describe; ask again with words in query"),
+        (
+            survey.refused > 0,
+            "some skills cannot be loaded and are left out; fumehood check tells the person why",
+        ),
+        (!survey.complete, "a limit was reached, and not every folder was searched"),
         (
             survey.inert > 0,
             "more skills belong to a project that the person has not trusted; they are not shown until they do",
@@ -50,6 +61,7 @@ pub(super) fn list(survey: &SurveyReport, mut arguments: Arguments) -> Result<Re
     Ok(Reply::new(json!({
         "skills": skills,
         "not_shown": survey.inert,
+        "not_loadable": survey.refused,
         "complete": survey.complete,
         "shortened": is_shortened,
         "note": notes.join("; "),

@@ -66,7 +66,7 @@ fn list_skills() -> Tool {
         ),
         &json!({
             "skills": {"type": "array", "items": skill},
-            "not_shown": NUMBER, "complete": FLAG, "shortened": FLAG, "note": TEXT,
+            "not_shown": NUMBER, "not_loadable": NUMBER, "complete": FLAG, "shortened": FLAG, "note": TEXT,
         }),
         &Kind::Reads,
     )
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     fn survey() -> SurveyReport {
-        SurveyReport { schema_version: 1, skills: Vec::new(), inert: 0, complete: true }
+        SurveyReport { schema_version: 1, skills: Vec::new(), inert: 0, refused: 0, complete: true }
     }
 
     #[test]

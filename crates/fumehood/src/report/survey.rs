@@ -13,6 +13,8 @@ pub struct SurveyReport {
     pub skills: Vec<SurveyedSkill>,
     /// How many more there are in projects that nobody trusted.
     pub inert: usize,
+    /// How many cannot be loaded, and are left out of the skills for that.
+    pub refused: usize,
     /// Whether everything was searched that the rules allow.
     pub complete: bool,
 }
@@ -48,6 +50,12 @@ pub struct LoadReport {
 impl SurveyReport {
     /// No skills.
     pub fn empty() -> Self {
-        Self { schema_version: super::SCHEMA_VERSION, skills: Vec::new(), inert: 0, complete: false }
+        Self {
+            schema_version: super::SCHEMA_VERSION,
+            skills: Vec::new(),
+            inert: 0,
+            refused: 0,
+            complete: false,
+        }
     }
 }

@@ -100,3 +100,9 @@ fn assert_untouched(world: &World) {
     assert!(world.json(["runs"])["runs"].as_array().unwrap().is_empty());
     world.json(["audit", "verify"]);
 }
+
+/// What a model gets for one call of a tool.
+pub(crate) fn given(world: &World, tool: &str, arguments: &Value) -> Value {
+    let mut client = Client::start(world, Era::July2026, Asked::Cannot, &[]);
+    client.tool(tool, arguments)["structuredContent"].clone()
+}

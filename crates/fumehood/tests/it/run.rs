@@ -84,7 +84,7 @@ pub(crate) fn scripted(params: &Value, script: &str) -> Skill {
 }
 
 /// A world with that skill, in which a revision can be approved on the command line.
-fn flagged(skill: &Skill) -> World {
+pub(crate) fn flagged(skill: &Skill) -> World {
     let world = world();
     world.add("skills", skill);
     configure(&world, "");
@@ -97,7 +97,7 @@ fn configure(world: &World, settings: &str) {
     world.write("home/.config/fumehood/fumehood.toml", format!("{approve}{settings}"));
 }
 
-fn revision(world: &World, skill: &str) -> String {
+pub(crate) fn revision(world: &World, skill: &str) -> String {
     text(&world.json(["show", skill])["revision"]).to_owned()
 }
 
@@ -112,7 +112,7 @@ fn approved(world: &World, arguments: &[&str]) -> Vec<String> {
 }
 
 /// Runs a script of `skills/tool` that was approved on the command line.
-fn ran(world: &World, arguments: &[&str]) -> Answer {
+pub(crate) fn ran(world: &World, arguments: &[&str]) -> Answer {
     world.run(approved(world, arguments))
 }
 

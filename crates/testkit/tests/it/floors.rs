@@ -79,6 +79,20 @@ fn sources_keep_the_rules() {
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
 }
 
+// Clippy reads only the nearest list, so what is kept from every crate must stand in core's own as well.
+#[test]
+fn the_list_of_core_holds_the_common_one() {
+    for key in ["disallowed-methods", "disallowed-types"] {
+        let [common, own] = ["clippy.toml", "crates/core/clippy.toml"].map(|file| {
+            let list: toml::Table = fs::read_to_string(repository().join(file)).unwrap().parse().unwrap();
+            let entries = list[key].as_array().unwrap().iter();
+            entries.map(|entry| entry["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        });
+        let missing: Vec<_> = common.iter().filter(|path| !own.contains(path)).collect();
+        assert!(common.len() > 2 && missing.is_empty(), "{key}: core may use {missing:?}");
+    }
+}
+
 /// Every Rust file below a folder: its path in the repository, and its text.
 pub(crate) fn collect_sources(folder: &Path, root: &Path, sources: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {

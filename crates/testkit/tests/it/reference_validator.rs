@@ -219,8 +219,8 @@ fn page(cases: &[Case]) -> String {
     rows(&mut page, &own);
     page.push_str(
         "\n## Not here\n\n\
-         `test_prompt.py` looks at a catalogue printed as XML, and its `test_empty_list` at an empty one. fumehood prints no\n\
-         catalogue for models yet; the skills that those tests print are above.\n",
+         `test_prompt.py` looks at a catalogue printed as XML, and its `test_empty_list` at an empty one. What a model\n\
+         gets here is JSON (`list_skills` in [mcp.md](mcp.md)), with nothing to escape; the skills that those tests print are above.\n",
     );
     page
 }

@@ -41,9 +41,14 @@ const BOTH: &[(&str, &str)] = &[
     ("serve, setup", "Serve an agent over the Model Context Protocol; print the settings for that"),
 ];
 
+/// Commands with commands of their own.
+const NESTING: [&str; 6] = ["artifact", "audit", "interpreters", "passphrase", "policy", "trust"];
+
 /// The error with what to type instead, where we know more than what is in the way.
 pub(in crate::cli) fn advised(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let is_typed = |name: &str| arguments.iter().skip(1).any(|argument| argument == name);
+    // Not `trust show`, which is another command.
+    let is_own = |name: &str| is_typed(name) && !NESTING.iter().any(|outer| is_typed(outer));
     let tip = match error.kind() {
         ErrorKind::UnknownArgument if is_typed("run") => {
             "a declared script takes --param NAME=VALUE, any other its arguments behind `--`; `fumehood show SKILL` says which is which"
@@ -59,6 +64,18 @@ pub(in crate::cli) fn advised(mut error: clap::Error, arguments: &[OsString]) ->
         }
         ErrorKind::MissingRequiredArgument if is_typed("artifact") => {
             "`fumehood artifact list` lists the ids of artifacts"
+        }
+        ErrorKind::UnknownArgument if is_own("list") && is_typed("--root") => {
+            "the folders to list stand behind `list` as they are: fumehood list DIR"
+        }
+        ErrorKind::MissingRequiredArgument if is_own("check") => {
+            "`fumehood check .` checks every skill below this folder"
+        }
+        ErrorKind::MissingRequiredArgument if is_own("cat") => {
+            "name the skill, then the file, which counts from the skill's folder; `fumehood show SKILL` lists the files"
+        }
+        ErrorKind::MissingRequiredArgument if is_own("show") || is_own("diff") => {
+            "`fumehood list` lists the names of skills; a path goes as well"
         }
         _ => return error,
     };
@@ -100,12 +117,28 @@ mod tests {
             ("artifact prune", "tip: say what to remove"),
             ("artifact head", "tip: `fumehood artifact list`"),
             ("receipt", "tip: `fumehood runs`"),
+            ("check", "tip: `fumehood check .`"),
+            ("check --strit .", "tip: a similar argument exists: '--strict'"), // typos: ignore
+            ("show", "tip: `fumehood list`"),
+            ("diff", "tip: `fumehood list`"),
+            ("cat ./a/SKILL.md", "tip: name the skill, then the file"),
+            ("list --root a", "tip: the folders to list"),
         ] {
             let words: Vec<OsString> =
                 ["fumehood"].into_iter().chain(typed.split(' ')).map(Into::into).collect();
             let error = command().try_get_matches_from(&words).unwrap_err();
             let text = advised(error, &words).render().to_string();
             assert!(text.contains(tip), "{text}");
+        }
+        for typed in ["trust show", "artifact list --root a"] {
+            let words: Vec<OsString> =
+                ["fumehood"].into_iter().chain(typed.split(' ')).map(Into::into).collect();
+            let error = command().try_get_matches_from(&words).unwrap_err();
+            let text = advised(error, &words).render().to_string();
+            assert!(
+                !text.contains("lists the names of skills") && !text.contains("folders to list"),
+                "{text}"
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
 //! A: reading SKILL.md.
 
 use fumehood_testkit::skill;
+use serde_json::json;
 
+use crate::mcp::given;
 use crate::{checked, codes, finding, listed, repository_file, text, verdicts, world, world_with};
 
 // anthropics/claude-code#78270: gone from list and menu, while a direct call still works.
@@ -21,6 +23,8 @@ fn a1_colon_space_in_description() {
     let shown = world.json(["show", "x", "--root", "skills"]);
     assert_eq!(shown["description"], "Does a thing. Use when: asked");
     assert!(world.run(["list", "skills"]).text().contains("Does a thing. Use when: asked"));
+    let given = given(&world, "list_skills", &json!({}));
+    assert_eq!(given["skills"][0]["description"], "Does a thing. Use when: asked");
 }
 
 // openai/codex#8609: the generator writes such a description itself. There is no generator here, but a remedy.
@@ -70,6 +74,19 @@ fn a6_missing_frontmatter_is_seen_in_the_list() {
     let list = world.run(["list", "skills"]);
     let line = list.text().lines().find(|line| line.trim_start().starts_with("x ")).unwrap().to_owned();
     assert!(line.contains("refused: the first line must be '---'"), "{line}");
+    // A model is told that there is one which it cannot have, and why if it asks for it.
+    let given_list = given(&world, "list_skills", &json!({}));
+    assert_eq!((&given_list["skills"], &given_list["not_loadable"]), (&json!([]), &1.into()));
+    assert!(text(&given_list["note"]).starts_with("some skills cannot be loaded"), "{given_list}");
+    let refused = given(&world, "load_skill", &json!({"name": "x"}));
+    assert_eq!(refused["code"], "E_SKILL_NOT_LOADABLE");
+    assert!(text(&refused["message"]).contains("does not start with a frontmatter block"), "{refused}");
+    assert!(text(&refused["advice"]).contains("has to mend it"), "{refused}");
+    // The twin that can be loaded is not counted.
+    world.add("skills", &skill("x"));
+    let given_list = given(&world, "list_skills", &json!({}));
+    assert_eq!((&given_list["skills"][0]["name"], &given_list["not_loadable"]), (&"x".into(), &0.into()));
+    assert_eq!(given_list["note"], "");
 }
 
 // anthropics/claude-code 2.1.239: a file with a byte order mark is ignored without a word.

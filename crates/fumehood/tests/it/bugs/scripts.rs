@@ -1,8 +1,9 @@
-//! G: scripts, as far as they are found and shown. Nothing is run yet.
+//! G: scripts: how they are found, shown, and named when they are run.
 
 use fumehood_testkit::skill;
 use serde_json::json;
 
+use crate::run::{flagged, ran, revision};
 use crate::{only, text, texts, world, world_with};
 
 // CHK-069: aaif-goose/goose#9558, anomalyco/opencode#6900, anthropics/claude-code#11011, earendil-works/pi#1136: `scripts/x` is
@@ -18,6 +19,24 @@ fn g1_paths_count_from_the_skill() {
         assert_eq!(call.run(["cat", &path, "scripts/run.py"]).text(), "print('the skill')\n", "{folder}");
         let shown = call.json(["show", &path]);
         assert_eq!(texts(&shown["undeclared_scripts"], "path"), ["scripts/run.py"], "{folder}");
+    }
+    // What is run is the skill's script too, and it finds its neighbours where it starts.
+    let world = flagged(
+        &skill("x")
+            .file("scripts/run.sh", "cat scripts/run.sh data.txt\n")
+            .file("data.txt", "of the skill\n"),
+    );
+    world.write("project/scripts/run.sh", "echo of the workspace\n");
+    let (path, revision) = (world.text("skills/x"), revision(&world, "skills/x"));
+    for folder in ["project", "", "skills/x/scripts"] {
+        let answer =
+            world.call().within(folder).run(["run", &path, "scripts/run.sh", "--approve", &revision]);
+        assert_eq!(
+            answer.text(),
+            "cat scripts/run.sh data.txt\nof the skill\n",
+            "{folder}: {}",
+            answer.errors()
+        );
     }
 }
 
@@ -118,4 +137,15 @@ fn g6_the_mode_changes_nothing() {
     let plain = shown_with_mode(0o644);
     assert!(plain["revision"].is_string());
     assert_eq!(plain, shown_with_mode(0o755));
+    let world = flagged(&skill("tool").file("scripts/go", "#!/bin/sh\necho went\n"));
+    for mode in [0o644, 0o755, 0o444] {
+        world.mode("skills/tool/scripts/go", mode);
+        let answer = ran(&world, &["scripts/go"]);
+        assert_eq!(
+            (answer.code, answer.text().as_str()),
+            (Some(0), "went\n"),
+            "{mode:o}: {}",
+            answer.errors()
+        );
+    }
 }

@@ -176,6 +176,27 @@ fn a_path_is_no_name() {
     assert_eq!(client.tool("load_skill", &json!({"skill_name": "tool"}))["isError"], false);
 }
 
+// Of a skill that is refused a model gets nothing, by whatever call; a person may look at its files.
+#[test]
+fn what_cannot_be_loaded_is_not_read_either() {
+    let world = world();
+    let refused = skill("x").frontmatter("name: x\nname: x\ndescription: d").file("a.md", "Read me.");
+    world.add("skills", &refused);
+    let read = |file: &str| {
+        let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &[]);
+        client.tool("read_skill_resource", &json!({"skill_name": "x", "resource_name": file}))
+    };
+    for file in ["SKILL.md", "a.md"] {
+        let answer = read(file);
+        assert_refused(&answer, "E_SKILL_NOT_LOADABLE");
+        assert!(text(&answer["structuredContent"]["message"]).contains("one key twice"), "{answer}");
+    }
+    assert_eq!(world.run(["cat", "skills/x", "a.md"]).text(), "Read me.");
+    // Mended, it is read.
+    world.add("skills", &skill("x").file("a.md", "Read me."));
+    assert!(text(&read("a.md")["structuredContent"]["content"]).contains("Read me."));
+}
+
 // What cannot be routed is an error of the protocol; what can is an answer that says what is wrong.
 #[test]
 fn mistakes_are_answers() {
