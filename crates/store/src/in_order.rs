@@ -138,10 +138,10 @@ fn further_processors() -> usize {
 
 /// Items that are looked at before threads are worth their start.
 const ALONE_MAX: usize = 16;
-/// Items that wait, each of which may hold something open.
-const WAITING_MAX: usize = 64;
-/// Threads beside the finder's: what they look at is one file system, which gives no more to more of them.
-const THREADS_MAX: usize = 7;
+/// Items that wait. Each may hold a handle, of which a process can have few.
+const WAITING_MAX: usize = 8;
+/// Threads beside the finder's, each of which may hold handles too.
+const THREADS_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
