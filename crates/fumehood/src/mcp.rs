@@ -6,6 +6,7 @@ mod arguments;
 mod artifact;
 mod calls;
 mod fence;
+mod open;
 mod progress;
 mod question;
 mod reading;

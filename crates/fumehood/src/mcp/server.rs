@@ -70,9 +70,11 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // Whatever came with it does not wait.
+        drop((request, context));
         // It waits for its turn: refused while others work, a client would take it that there is nothing to run. A list that
         // cannot be read has nothing in it to run; why, says the first call.
         let session = Arc::clone(&self.session);
@@ -282,7 +284,11 @@ impl Server {
         }
         match self.once(work, steps, context).await {
             Ok(ran) => self.done(ran).await,
-            Err(Refusal { fault, .. }) => refused(&fault),
+            Err(Refusal { fault, pending: None }) => refused(&fault),
+            // What the person saw is not what would run now, or they were too late: there is a new request, which lies on the desk.
+            Err(Refusal { fault, pending: Some(id) }) => {
+                approval::parked(&fault, id, self.session.desk().question(id).as_ref())
+            }
         }
     }
 
@@ -358,8 +364,10 @@ impl Server {
     ) -> T {
         tokio::pin!(work);
         tokio::select! {
-            done = &mut work => return done,
+            // What was given up before it began does not begin.
+            biased;
             () = context.ct.cancelled() => cancel.cancel(),
+            done = &mut work => return done,
         }
         work.await
     }

@@ -15,11 +15,15 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::open::Open;
+
 /// Bytes of one message. A longer one is dropped unread; arguments of a call are at most 64 KiB.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Messages that a client was sent and has not read. As long as there are so many, nothing more is read from it.
 const UNREAD_MAX: usize = 256;
+/// Bytes of all of them: some answers hold a result, of up to 1 MiB.
+const UNREAD_BYTES_MAX: usize = 8 << 20;
 /// How long a client with so many may read none of them before it counts as gone.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -38,49 +42,59 @@ pub(super) fn transport(
         }),
     };
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(LINE_BYTES_MAX);
-    Listened { transport, unread: Unread::new(), gone }
+    Listened { transport, unread: Unread::new(), open: Open::default(), gone }
 }
 
 /// A transport that reads only from who reads too: answers that nobody takes are not piled up without end.
 pub(super) struct Listened<T> {
     transport: T,
     unread: Arc<Unread>,
+    open: Open,
     gone: Arc<dyn Fn() + Send + Sync + Unpin>,
 }
 
 /// What is on its way to the client.
 struct Unread {
-    /// How many messages, and when one was taken the last time.
-    now: Mutex<(usize, Instant)>,
+    now: Mutex<Underway>,
     taken: Notify,
 }
 
-/// One message is on its way until this is dropped.
-struct Sending(Arc<Unread>);
+#[derive(Clone, Copy)]
+struct Underway {
+    messages: usize,
+    bytes: usize,
+    /// When one was taken the last time.
+    last: Instant,
+}
+
+/// One message of so many bytes is on its way until this is dropped.
+struct Sending(Arc<Unread>, usize);
 
 impl Unread {
     fn new() -> Arc<Self> {
-        Arc::new(Self { now: Mutex::new((0, Instant::now())), taken: Notify::new() })
+        let now = Underway { messages: 0, bytes: 0, last: Instant::now() };
+        Arc::new(Self { now: Mutex::new(now), taken: Notify::new() })
     }
 
-    fn begin(self: &Arc<Self>) -> Sending {
+    fn begin(self: &Arc<Self>, bytes: usize) -> Sending {
         let mut now = self.lock();
-        if now.0 == 0 {
-            now.1 = Instant::now();
+        if now.messages == 0 {
+            now.last = Instant::now();
         }
-        now.0 += 1;
-        Sending(Arc::clone(self))
+        now.messages += 1;
+        now.bytes += bytes;
+        Sending(Arc::clone(self), bytes)
     }
 
     /// Waits until there are few enough. Whether the client reads at all.
     async fn few_enough(&self) -> bool {
         loop {
             let taken = self.taken.notified();
-            let (count, last) = *self.lock();
-            if count < UNREAD_MAX {
+            let now = *self.lock();
+            if now.messages < UNREAD_MAX && now.bytes < UNREAD_BYTES_MAX {
                 return true;
             }
-            let end = last + STALL;
+            let end = now.last + STALL;
             if Instant::now() >= end {
                 return false;
             }
@@ -88,7 +102,7 @@ impl Unread {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, (usize, Instant)> {
+    fn lock(&self) -> MutexGuard<'_, Underway> {
         // Each step leaves it whole.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,7 +111,7 @@ impl Unread {
 impl Drop for Sending {
     fn drop(&mut self) {
         let mut now = self.0.lock();
-        *now = (now.0 - 1, Instant::now());
+        *now = Underway { messages: now.messages - 1, bytes: now.bytes - self.1, last: Instant::now() };
         drop(now);
         self.0.taken.notify_waiters();
     }
@@ -110,7 +124,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (sending, sent) = (self.unread.begin(), self.transport.send(message));
+        self.open.sent(&message);
+        let (sending, sent) = (self.unread.begin(size(&message)), self.transport.send(message));
         async move {
             let sent = sent.await;
             drop(sending);
@@ -119,8 +134,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        if self.unread.few_enough().await {
-            return self.transport.receive().await;
+        while self.unread.few_enough().await {
+            let message = self.transport.receive().await?;
+            let Err(refusal) = self.open.take(&message) else { return Some(message) };
+            // Not waited for: whoever waits for this may stop in the middle of it.
+            tokio::spawn(self.send(refusal));
         }
         (self.gone)();
         None
@@ -129,6 +147,24 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.transport.close().await
     }
+}
+
+/// Bytes that a message has on its way, or one that has no JSON form.
+fn size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    let _ = serde_json::to_writer(&mut count, message);
+    count.0
 }
 
 /// A reader whose end is told before anybody waits for what is under way: a client that is gone wants none of it.

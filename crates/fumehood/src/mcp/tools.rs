@@ -151,7 +151,9 @@ fn call_skill_tool() -> Tool {
             }),
             &["skill_name"],
         ),
-        &json!({"skill": TEXT, "result": {"type": "object"}, "output": TEXT, "clipped": FLAG, "stderr": TEXT}),
+        &json!({
+            "skill": TEXT, "result": {"type": "object"}, "output": TEXT, "clipped": FLAG, "errors": TEXT, "stderr": TEXT,
+        }),
         &Kind::Runs,
     )
 }

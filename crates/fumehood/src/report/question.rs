@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use fumehood_core::Shown;
 use serde::{Deserialize, Serialize};
 
 use super::LineChange;
@@ -212,4 +213,13 @@ pub enum Answer {
     Once,
     /// Do not.
     No,
+}
+
+/// An argument so that its ends can be seen.
+pub(crate) fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", Shown::inline(argument).at_most(usize::MAX).to_string().replace('\'', "'\\''"))
 }
