@@ -25,10 +25,10 @@ pub(super) struct Open {
 impl Open {
     /// Looks at what came in. What is given back goes to the client, and the message to nobody: under an id that is in use,
     /// neither of two calls could be taken back, and the answer of one would be that of the other.
-    pub(super) fn take(
+    pub(super) fn refusal(
         &mut self,
         message: &RxJsonRpcMessage<RoleServer>,
-    ) -> Result<(), TxJsonRpcMessage<RoleServer>> {
+    ) -> Option<TxJsonRpcMessage<RoleServer>> {
         match message {
             JsonRpcMessage::Request(request) => self.begin(&request.id),
             JsonRpcMessage::Notification(told) => {
@@ -38,9 +38,9 @@ impl Open {
                 {
                     self.take_back(id);
                 }
-                Ok(())
+                None
             }
-            _ => Ok(()),
+            _ => None,
         }
     }
 
@@ -64,9 +64,9 @@ impl Open {
         self.taken_back.push_back(id);
     }
 
-    fn begin(&mut self, id: &RequestId) -> Result<(), TxJsonRpcMessage<RoleServer>> {
+    fn begin(&mut self, id: &RequestId) -> Option<TxJsonRpcMessage<RoleServer>> {
         let refused = |why: &'static str, id: Option<&RequestId>| {
-            Err(JsonRpcMessage::error(ErrorData::invalid_request(why, None), id.cloned()))
+            Some(JsonRpcMessage::error(ErrorData::invalid_request(why, None), id.cloned()))
         };
         // With the id, it would be taken for the answer to the other request.
         if self.unanswered.contains(id) || self.taken_back.contains(id) {
@@ -79,7 +79,7 @@ impl Open {
             return refused("too many requests have no answer yet", Some(id));
         }
         self.unanswered.insert(id.clone());
-        Ok(())
+        None
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     fn came(open: &mut Open, message: serde_json::Value) -> Result<(), serde_json::Value> {
         let message = serde_json::from_value(message).unwrap();
-        open.take(&message).map_err(|refused| serde_json::to_value(refused).unwrap())
+        open.refusal(&message).map_or(Ok(()), |refused| Err(serde_json::to_value(refused).unwrap()))
     }
 
     fn ping(id: impl Into<serde_json::Value>) -> serde_json::Value {

@@ -23,7 +23,7 @@ pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 /// Messages that a client was sent and has not read. As long as there are so many, nothing more is read from it.
 const UNREAD_MAX: usize = 256;
 /// Bytes of all of them: some answers hold a result, of up to 1 MiB.
-const UNREAD_BYTES_MAX: usize = 8 << 20;
+const UNREAD_BYTES_MAX: usize = 16 << 20;
 /// How long a client with so many may read none of them before it counts as gone.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -136,7 +136,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while self.unread.few_enough().await {
             let message = self.transport.receive().await?;
-            let Err(refusal) = self.open.take(&message) else { return Some(message) };
+            let Some(refusal) = self.open.refusal(&message) else { return Some(message) };
             // Not waited for: whoever waits for this may stop in the middle of it.
             tokio::spawn(self.send(refusal));
         }

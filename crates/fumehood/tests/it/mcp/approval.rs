@@ -55,7 +55,7 @@ fn a_client_that_calls_again_brings_a_yes() {
     for said in [
         "Run go.sh from tool?",
         text(&revision),
-        "--text 'a\\u{202e}b'",
+        "--text $'a\\u{202e}b'",
         &format!("MAY CHANGE: {}", world.text("work")),
         "Asked by: mcp",
         "Asked because: no rule",

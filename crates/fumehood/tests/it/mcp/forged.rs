@@ -174,10 +174,12 @@ fn a_yes_is_not_for_more_time() {
     assert_eq!(runs(&world), 0);
 }
 
+type Change = fn(&fumehood_testkit::World);
+
 // A yes at the terminal is good for what it was said to: not once the skill, the settings, the policy or the folder are others.
 #[test]
 fn a_yes_ends_with_what_it_was_said_to() {
-    let changes: [(&str, fn(&fumehood_testkit::World)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("nothing", |_| {}),
         ("skill", |world| _ = world.write("skills/tool/more.txt", "x")),
         ("settings", |world| {
@@ -251,6 +253,27 @@ fn a_no_at_the_terminal_stands() {
     client.reply(&form, &says("accept", "once"));
     assert_refused(&client.wait(call)["result"], "E_SKILL_SCRIPT_DENIED");
     drop(client);
+    assert_untouched(&world);
+}
+
+// A no stands for the call that it was said to, whatever is asked for in between: also the same with other time to run in.
+#[test]
+fn a_no_is_not_forgotten_by_asking_for_something_else() {
+    let world = marked();
+    let mut other = go("a");
+    other["timeout_seconds"] = json!(7);
+    for era in [Era::November2025, Era::July2026] {
+        let mut client = Client::start(&world, era, Asked::Cannot, &WORK);
+        let parked = client.tool("run_skill_script", &go("a"));
+        let id = text(&parked["structuredContent"]["approval_id"]).to_owned();
+        let (_, answer) = world.call().sit_down(["deny", &id], fumehood_testkit::Streams::Pipes).leave();
+        assert_eq!(answer.code, Some(0), "{}", answer.errors());
+        assert_refused(&client.tool("run_skill_script", &go("a")), "E_SKILL_SCRIPT_DENIED");
+        assert_refused(&client.tool("run_skill_script", &other), "E_CONSENT_PENDING");
+        assert_refused(&client.tool("run_skill_script", &go("a")), "E_SKILL_SCRIPT_DENIED");
+        // The other call waits as before.
+        assert_refused(&client.tool("run_skill_script", &other), "E_CONSENT_PENDING");
+    }
     assert_untouched(&world);
 }
 

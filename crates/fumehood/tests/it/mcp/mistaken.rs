@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::approval::asked;
 use super::{
-    Asked, Client, Era, WORK, assert_gone, assert_ran, assert_untouched, go, is_alive, marked, runs, trust,
+    Asked, Client, Era, WORK, assert_gone, assert_ran, assert_untouched, go, is_alive, marked, modern, runs,
+    says, trust,
 };
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -145,4 +147,155 @@ fn what_nobody_reads_is_not_piled_up() {
     // KiB. Without a bound there would be 225 MB of each.
     assert!(most.iter().all(|(_, most)| *most < 150_000), "{most:?}");
     println!("{most:?}");
+}
+
+// Notifications without end are taken and forgotten, also those of requests that never were.
+#[test]
+fn notifications_do_not_pile_up() {
+    let world = marked();
+    for era in [Era::November2025, Era::July2026] {
+        let mut client = Client::start(&world, era, Asked::Cannot, &WORK);
+        client.tool("list_skills", &json!({}));
+        let mut most = 0;
+        for n in 0..10_000 {
+            most = most.max(if n % 500 == 0 { client.resident() } else { 0 });
+            client.notify("notifications/cancelled", &json!({"requestId": n + 100_000}));
+            client.notify("notifications/progress", &json!({"progressToken": n, "progress": 1}));
+            client.notify("notifications/initialized", &json!({}));
+            client.notify("notifications/roots/list_changed", &json!({}));
+            client.notify("notifications/nobody/knows", &json!({"x": "y"}));
+        }
+        assert_eq!(client.tool("list_skills", &json!({}))["isError"], false);
+        most = most.max(client.resident());
+        assert!(most < 150_000, "{most} kB");
+        assert_eq!(client.leave(), Some(0));
+    }
+    assert_untouched(&world);
+}
+
+// What a request carries beside its arguments makes nothing of a call that it is not: no task, no other tool, no yes.
+#[test]
+fn what_comes_beside_the_arguments_approves_nothing() {
+    let world = marked();
+    let yes = says("accept", "once");
+    for era in Era::ALL {
+        let mut client = Client::start(&world, era, Asked::Cannot, &WORK);
+        for more in [
+            json!({"task": {"ttl": 60_000}}),
+            json!({"approve": yes, "approved": true, "consent": "once"}),
+            json!({"_meta": {"progressToken": {"a": 1}, "approve": yes}}),
+            json!({"_meta": {"progressToken": null}}),
+            json!({"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "1"}}}),
+            json!({"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}),
+        ] {
+            let mut params = json!({"name": "run_skill_script", "arguments": go("a")});
+            params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let answer = client.ask("tools/call", params);
+            let is_refused = answer["error"].is_object() || answer["result"]["isError"] == json!(true);
+            assert!(is_refused, "{more} {answer}");
+        }
+        for depth in [90, 120, 130, 10_000] {
+            let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            let line = format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":90000,\"method\":\"tools/call\",\"params\":{{\"name\":\"run_skill_script\",\"arguments\":{{\"skill_name\":\"tool\",\"script_name\":\"go\",\"args\":{{\"text\":{deep}}}}}}}}}\n"
+            );
+            client.bytes(line.as_bytes());
+        }
+        assert_eq!(client.tool("list_skills", &json!({}))["isError"], false);
+        assert_eq!(client.leave(), Some(0));
+    }
+    assert_untouched(&world);
+}
+
+// A call that is taken back in the same breath as it brings a yes does not run; nor do two that bring the same yes at once run twice.
+#[test]
+fn a_yes_that_is_taken_back_at_once_runs_nothing() {
+    let world = marked();
+    let mut client = modern(&world);
+    for n in 0..5 {
+        let said = format!("a{n}");
+        let (state, _) = asked(&mut client, &go(&said));
+        let call = json!({
+            "name": "run_skill_script", "arguments": go(&said), "requestState": state,
+            "inputResponses": {"approve": says("accept", "once")},
+        });
+        let id = client.send("tools/call", call);
+        client.notify("notifications/cancelled", &json!({"requestId": id}));
+        // Behind it, whatever there was of it is over.
+        assert_eq!(client.tool("list_skills", &json!({}))["isError"], false);
+    }
+    assert_eq!(client.leave(), Some(0));
+    assert_eq!(runs(&world), 0);
+
+    let mut client = modern(&world);
+    let (state, _) = asked(&mut client, &go("b"));
+    let call = json!({
+        "name": "run_skill_script", "arguments": go("b"), "requestState": state,
+        "inputResponses": {"approve": says("accept", "once")},
+    });
+    let ids: Vec<u64> = (0..8).map(|_| client.send("tools/call", call.clone())).collect();
+    let answers: Vec<Value> = ids.into_iter().map(|id| client.wait(id)["result"].clone()).collect();
+    assert_eq!(answers.iter().filter(|answer| answer["isError"] == json!(false)).count(), 1, "{answers:?}");
+    assert_eq!(runs(&world), 1);
+}
+
+// Numbers and texts at the edge of what there is are answered or refused, and none of them meets a state that nobody expected.
+#[test]
+fn arguments_at_the_edge_are_answers() {
+    let world = marked();
+    let quick = json!({"skill_name": "tool", "script_name": "go", "args": {"text": "a"}});
+    trust(&world, "mcp", &WORK);
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &WORK);
+    let ran = client.tool("run_skill_script", &quick);
+    assert_ran(&ran);
+    let id = ran["structuredContent"]["stdout"]["artifact"].clone();
+    let numbers = [
+        json!(u64::MAX),
+        json!(u64::MAX - 1),
+        json!(i64::MIN),
+        json!(1.0),
+        json!(1e300),
+        json!(0),
+        json!("1"),
+        json!(null),
+    ];
+    let fields = [
+        ("artifact_head", json!({"artifact": id}), &["lines"][..]),
+        ("artifact_tail", json!({"artifact": id}), &["lines"]),
+        ("artifact_cat", json!({"artifact": id}), &["first", "last"]),
+        ("artifact_slice", json!({"artifact": id}), &["offset", "length"]),
+        ("artifact_grep", json!({"artifact": id, "pattern": "a"}), &["context", "hits", "offset"]),
+        ("read_skill_resource", json!({"skill_name": "tool", "path": "go.sh"}), &["offset", "length"]),
+        ("run_skill_script", json!({"skill_name": "tool", "script_name": "nothing"}), &["timeout_seconds"]),
+        ("run_skill_script", quick.clone(), &["timeout_seconds"]),
+    ];
+    for (tool, arguments, names) in fields {
+        for (name, number) in names.iter().flat_map(|name| numbers.iter().map(move |number| (name, number))) {
+            let mut arguments = arguments.clone();
+            arguments[name] = number.clone();
+            let said = client.tool(tool, &arguments);
+            assert_ne!(said["structuredContent"]["code"], "E_INTERNAL", "{tool} {arguments} {said}");
+        }
+        for text in ["\0", "\u{feff}", &"x".repeat(60_000), "art_", "(a*)*$(", "\u{1b}[2J\u{202e}"] {
+            for name in arguments.as_object().unwrap().keys().filter(|name| arguments[*name].is_string()) {
+                let mut arguments = arguments.clone();
+                arguments[name] = json!(text);
+                let said = client.tool(tool, &arguments);
+                assert_ne!(said["structuredContent"]["code"], "E_INTERNAL", "{tool} {arguments} {said}");
+                let message = &said["structuredContent"]["message"];
+                assert!(!message.to_string().contains(['\u{202e}', '\u{feff}']), "{message}");
+            }
+        }
+    }
+    for uri in [
+        "file:///etc/passwd",
+        "fumehood://artifact/",
+        "fumehood://artifact/../x",
+        "FUMEHOOD://ARTIFACT/",
+        "skill://tool/SKILL.md",
+        "",
+    ] {
+        assert!(client.ask("resources/read", json!({"uri": uri}))["error"].is_object(), "{uri}");
+    }
+    assert_eq!(client.leave(), Some(0));
 }
