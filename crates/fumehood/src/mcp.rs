@@ -6,6 +6,7 @@ mod arguments;
 mod artifact;
 mod calls;
 mod fence;
+mod incoming;
 mod open;
 mod progress;
 mod question;

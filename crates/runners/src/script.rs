@@ -8,6 +8,7 @@ mod call;
 mod planner;
 mod run;
 
+pub use call::check_workspace;
 pub(crate) use call::open_workspace;
 
 use std::path::PathBuf;

@@ -13,6 +13,7 @@ use fumehood_core::{Code, Diagnostic};
 use crate::dir::Identity;
 use crate::disk::DiskFolder;
 use crate::folder::{AnyFolder, FileError, Folder as _, MemoryFolder};
+use crate::in_order::in_order;
 use crate::source::{Source, SourceStatus};
 use crate::walk::{Continue, WalkLimits, WalkReport};
 
@@ -86,16 +87,21 @@ impl Catalog {
         for (position, source) in sources.into_iter().enumerate() {
             let first = catalog.entries.len();
             let inert = source.is_inert();
-            let entries = &mut catalog.entries;
-            let (status, report) = source.walk(limits, &mut |folder| {
-                count += 1;
-                progress(count);
-                // Two roots can lead to one folder through a link; it is one skill, of the first root.
-                if !inert && folder.identity().is_none_or(|identity| seen.insert(identity)) {
-                    entries.push(entry(&folder, position));
-                }
-                Continue::Yes
-            });
+            let (status, report) = in_order(
+                |folder: AnyFolder| entry(&folder, position),
+                |entry| catalog.entries.push(entry),
+                |found| {
+                    source.walk(limits, &mut |folder| {
+                        count += 1;
+                        progress(count);
+                        // Two roots can lead to one folder through a link; it is one skill, of the first root.
+                        if !inert && folder.identity().is_none_or(|identity| seen.insert(identity)) {
+                            found(folder);
+                        }
+                        Continue::Yes
+                    })
+                },
+            );
             catalog.entries[first..].sort_by(|a, b| key(a).cmp(&key(b)));
             catalog.sources.push(CatalogSource { source, status, report });
         }

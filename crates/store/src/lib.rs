@@ -24,6 +24,7 @@ mod folder;
 mod forbidden;
 mod grant;
 mod home;
+mod in_order;
 mod interpreter;
 mod journal;
 mod list;
@@ -56,6 +57,7 @@ pub use folder::{AnyFolder, BytesOf, FileError, Folder, HeldFile, MemoryFolder, 
 pub use forbidden::{Forbidden, ForbiddenKind, RESERVED};
 pub use grant::{GrantError, PathRules, ReadGrant, WriteGrant, copy_originals};
 pub use home::{FolderStatus, Home, HomeError, OwnFolder, Surroundings, project_of};
+pub use in_order::in_order;
 pub use interpreter::{Interpreter, InterpreterError};
 pub use journal::{Breach, Break, ChainHash, Entry, Flush, Head, Journal, JournalError, Verified};
 pub use passphrase::{Passphrase, PassphraseError, PassphraseHash, check_passphrase, passphrase_wait};

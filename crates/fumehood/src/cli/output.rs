@@ -110,6 +110,11 @@ pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "note: {}", Shown::block(text));
 }
 
+/// Says what belongs to an answer and not into it, on standard error. The words are ours.
+pub(super) fn aside(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Writes a fault and gives the exit code of its class.
 pub(super) fn fail(fault: &Fault, format: Format) -> ExitCode {
     let mut stderr = AutoStream::auto(io::stderr().lock());

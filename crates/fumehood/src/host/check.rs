@@ -7,6 +7,7 @@ use fumehood_core::inspect::{Inspection, inspect};
 use fumehood_core::{Code, Shown};
 use fumehood_store::{
     AnyFolder, BytesOf, CatalogSource, Continue, DiskFolder, Folder, Source, SourceStatus, WalkReport,
+    in_order,
 };
 
 use super::{Host, Progress};
@@ -40,27 +41,36 @@ impl Host {
         let targets = targets.collect::<Result<Vec<_>, _>>()?;
         let mut seen = BTreeSet::new();
         let mut is_new = |folder: &AnyFolder| folder.identity().is_none_or(|identity| seen.insert(identity));
-        for (position, target) in targets.into_iter().enumerate() {
-            match target {
-                Target::Skill(folder) => {
-                    report.sources.push(SourceReport::of(&single(position, &folder)));
-                    let folder = AnyFolder::Disk(folder);
-                    if is_new(&folder) {
-                        report.add(&*folder);
-                    }
-                }
-                Target::Search(source) => {
-                    let (status, walk) = source.walk(self.limits, &mut |folder| {
+        let CheckReport { sources, skills, summary, .. } = &mut report;
+        let add = |skill: CheckedSkill| {
+            summary.add(&skill);
+            skills.push(skill);
+            progress(skills.len());
+        };
+        in_order(
+            |folder: AnyFolder| checked(&*folder),
+            add,
+            |found| {
+                for (position, target) in targets.into_iter().enumerate() {
+                    let mut found = |folder| {
                         if is_new(&folder) {
-                            report.add(&*folder);
-                            progress(report.skills.len());
+                            found(folder);
                         }
                         Continue::Yes
-                    });
-                    report.sources.push(SourceReport::of(&CatalogSource { source, status, report: walk }));
+                    };
+                    match target {
+                        Target::Skill(folder) => {
+                            sources.push(SourceReport::of(&single(position, &folder)));
+                            found(AnyFolder::Disk(folder));
+                        }
+                        Target::Search(source) => {
+                            let (status, report) = source.walk(self.limits, &mut found);
+                            sources.push(SourceReport::of(&CatalogSource { source, status, report }));
+                        }
+                    }
                 }
-            }
-        }
+            },
+        );
         if report.skills.is_empty() { Err(nothing_found(&report)) } else { Ok(report) }
     }
 }
@@ -98,25 +108,29 @@ impl CheckReport {
             }
         }
     }
+}
 
-    fn add(&mut self, folder: &dyn Folder) {
-        let inspection = inspection_of(folder);
-        let Summary { found, loadable, conformant, refused } = &mut self.summary;
-        *found += 1;
-        *loadable += usize::from(inspection.is_loadable());
-        *conformant += usize::from(inspection.is_conformant());
-        *refused += usize::from(!inspection.is_loadable());
-        self.skills.push(CheckedSkill {
-            name: name_of(&inspection, folder),
-            path: folder.location(),
-            loadable: inspection.is_loadable(),
-            conformant: inspection.is_conformant(),
-            files: inspection.facts.files.len(),
-            bytes: inspection.facts.bytes(),
-            execution_json: inspection.execution.as_str(),
-            fumehood_json: inspection.fumehood.as_str(),
-            diagnostics: findings(&inspection.diagnostics),
-        });
+impl Summary {
+    fn add(&mut self, skill: &CheckedSkill) {
+        self.found += 1;
+        self.loadable += usize::from(skill.loadable);
+        self.conformant += usize::from(skill.conformant);
+        self.refused += usize::from(!skill.loadable);
+    }
+}
+
+fn checked(folder: &dyn Folder) -> CheckedSkill {
+    let inspection = inspection_of(folder);
+    CheckedSkill {
+        name: name_of(&inspection, folder),
+        path: folder.location(),
+        loadable: inspection.is_loadable(),
+        conformant: inspection.is_conformant(),
+        files: inspection.facts.files.len(),
+        bytes: inspection.facts.bytes(),
+        execution_json: inspection.execution.as_str(),
+        fumehood_json: inspection.fumehood.as_str(),
+        diagnostics: findings(&inspection.diagnostics),
     }
 }
 

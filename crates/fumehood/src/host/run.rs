@@ -8,6 +8,7 @@ mod chosen;
 mod gated;
 mod interpreters;
 mod notes;
+mod offers;
 mod report;
 mod switches;
 mod workshop;
@@ -30,7 +31,8 @@ use crate::report::RunReport;
 use attended::Attended;
 pub use call::{CallInput, CallRequest};
 use chosen::Chosen;
-use gated::{Identity, Wanted};
+use gated::Wanted;
+use offers::Identity;
 use workshop::Bench;
 
 pub(super) use gated::{Gated, Patience, Tell};
@@ -154,7 +156,7 @@ impl Ready {
         let wanted = Wanted {
             spec,
             planner,
-            identity: Identity::of(skill, what, settings),
+            identity: Identity::of(skill, file(&chosen.source), what, settings),
             wording: host.wording(&gated.bench, skill, purpose, notes),
         };
         let Call { patience, cancel, tell } = call;
@@ -312,6 +314,13 @@ fn spec(skill: &Captured, chosen: &Chosen, settings: &Settings) -> Result<ToolSp
         approval: None,
     };
     ToolSpec::new(definition).map_err(|error| Fault::of(&error, "`fumehood check` says more"))
+}
+
+fn file(source: &Source) -> &str {
+    match source {
+        Source::Declared(claim) => claim.path().as_str(),
+        Source::Undeclared { path, .. } => path.as_str(),
+    }
 }
 
 /// A denial with its reason, where it is one that the gate does not know.

@@ -1,5 +1,7 @@
 //! One agent's run: its calls go through one gate, whose requests for approval lie on one desk.
 
+mod opening;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +12,7 @@ use fumehood_store::{Home, Settings};
 
 use super::desk::{Desk, Requests};
 use super::question::Wordings;
-use super::run::{Call, Gated, Patience, Tell, agent, refuse_safe_mode};
+use super::run::{Call, Gated, Patience, Tell, refuse_safe_mode};
 use super::{ArtifactSearch, Asker, ByteRange, CallRequest, Host, LineRange, Refusal, RunRequest, RunStep};
 use crate::fault::Fault;
 use crate::report::{
@@ -53,33 +55,6 @@ struct Open {
     is_ended: bool,
 }
 
-impl Host {
-    /// A run of an agent.
-    ///
-    /// # Errors
-    /// `E_HOME_REFUSED`, `E_CONFIG_INVALID`; `E_NAME_INVALID` for the name of the command line; `E_FOLDER_NOT_FOUND` for a workspace that is no folder; `E_SOURCE_MISSING` for a root
-    /// that is none.
-    pub fn open_session(&self, options: SessionOptions) -> Result<Session, Fault> {
-        if options.agent == agent()? {
-            let message = format!("{} is what whoever uses the command line is called", options.agent);
-            return Err(Fault::new(Code::NameInvalid, message, "call the agent something else"));
-        }
-        for (position, root) in options.roots.iter().enumerate() {
-            self.given(position, root)?;
-        }
-        if let Some((workspace, _)) = &options.workspace
-            && !self.surroundings.current.join(workspace).is_dir()
-        {
-            let message = format!("{} is no folder", Shown::inline(&workspace.to_string_lossy()));
-            return Err(Fault::new(Code::FolderNotFound, message, "check the path"));
-        }
-        let wordings = Arc::new(Wordings::default());
-        let wording = Arc::clone(&wordings);
-        let requests = Arc::new(self.requests(move |request| wording.question(request))?);
-        Ok(Session { host: self.clone(), options, wordings, requests, open: Mutex::default() })
-    }
-}
-
 impl Session {
     /// The skills that a name stands for, and what of each could run.
     ///
@@ -104,13 +79,13 @@ impl Session {
         self.host.load(skill, &self.options.roots)
     }
 
-    /// A file of a skill, or a range of it.
+    /// A file of a skill, or what there is of a range of it.
     ///
     /// # Errors
-    /// As [`Host::cat`].
+    /// As [`Host::cat`]; `E_RANGE_INVALID` only for a range that begins behind the end.
     pub fn read(&self, skill: &str, file: &str, range: ByteRange) -> Result<CatReport, Fault> {
         named(skill)?;
-        self.host.cat(skill, &self.options.roots, file, range)
+        self.host.cat_what_there_is(skill, &self.options.roots, file, range)
     }
 
     /// Runs a script. Where a person has to be asked, it comes back at once with [`Refusal::pending`]; the request then lies on the

@@ -99,6 +99,18 @@ impl Host {
         range: ByteRange,
         write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
+        self.read_range(skill, roots, file, |_| range, write)
+    }
+
+    /// The same, of a range that is chosen once the size is known.
+    fn read_range(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        range: impl FnOnce(u64) -> ByteRange,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
         let Opened { folder, .. } = self.open(skill, roots)?;
         let path = RelPath::parse(file).map_err(|error| {
             Fault::of(&error, "paths count from the skill's folder, with '/' between names")
@@ -106,6 +118,7 @@ impl Host {
         let fault = |error: FileError| file_fault(&error, &path, &*folder);
         let held = folder.hold(&path).map_err(fault)?;
         let size = held.size();
+        let range = range(size);
         let end = match range.length {
             None => size,
             Some(length) => range.offset.saturating_add(length),
@@ -143,8 +156,35 @@ impl Host {
         file: &str,
         range: ByteRange,
     ) -> Result<CatReport, Fault> {
+        self.answered(skill, roots, file, range.offset, |_| range)
+    }
+
+    /// As [`Host::cat`], of no more than there is of the range: for who does not know the size.
+    ///
+    /// # Errors
+    /// As there; `E_RANGE_INVALID` for a range that begins behind the end.
+    pub(super) fn cat_what_there_is(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        ByteRange { offset, length }: ByteRange,
+    ) -> Result<CatReport, Fault> {
+        let left = |size: u64| size.saturating_sub(offset);
+        let within = |size| ByteRange { offset, length: length.map(|length| length.min(left(size))) };
+        self.answered(skill, roots, file, offset, within)
+    }
+
+    fn answered(
+        &self,
+        skill: &str,
+        roots: &[PathBuf],
+        file: &str,
+        offset: u64,
+        range: impl FnOnce(u64) -> ByteRange,
+    ) -> Result<CatReport, Fault> {
         let mut bytes = Vec::new();
-        let size = self.read_file(skill, roots, file, range, &mut |piece| {
+        let size = self.read_range(skill, roots, file, range, &mut |piece| {
             if bytes.len() + piece.len() > ANSWER_BYTES_MAX {
                 let message = format!("more than {ANSWER_BYTES_MAX} bytes do not fit into one answer");
                 return Err(Fault::new(
@@ -160,7 +200,7 @@ impl Host {
             schema_version: SCHEMA_VERSION,
             path: file.to_owned(),
             size,
-            offset: range.offset,
+            offset,
             length: bytes.len(),
             content: Content::new(bytes),
         })

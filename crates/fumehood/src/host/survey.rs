@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fumehood_core::Code;
 use fumehood_core::inspect::Inspection;
 use fumehood_core::manifest::FumehoodManifest;
-use fumehood_store::{BytesOf, CatalogEntry, Folder, Settings, SourceStatus};
+use fumehood_store::{BytesOf, CatalogEntry, Folder, Settings, SourceStatus, in_order};
 
 use super::Host;
 use super::check::inspection_of;
@@ -26,14 +26,19 @@ impl Host {
         let settings = self.home().and_then(|home| self.settings(&home)).ok();
         let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
         let inert = inert.map(|source| source.report.found).sum();
-        let served = catalog.entries.iter().filter(|entry| entry.loadable && entry.shadowed_by.is_none());
-        let mut skills: Vec<_> = served
-            .filter_map(|entry| {
-                // One that is gone since it was found is not listed.
+        let mut skills = Vec::new();
+        in_order(
+            |entry: &CatalogEntry| {
                 let folder = entry.open().ok()?;
                 Some(surveyed(entry, catalog.label(entry), &*folder, settings.as_ref()))
-            })
-            .collect();
+            },
+            // One that is gone since it was found is not listed.
+            |skill| skills.extend(skill),
+            |found| {
+                let is_served = |entry: &&CatalogEntry| entry.loadable && entry.shadowed_by.is_none();
+                catalog.entries.iter().filter(is_served).for_each(found);
+            },
+        );
         skills.sort_by(|a, b| a.name.cmp(&b.name));
         let complete = catalog.sources.iter().all(|source| source.report.complete);
         Ok(SurveyReport { schema_version: SCHEMA_VERSION, skills, inert, complete })

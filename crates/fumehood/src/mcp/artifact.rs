@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use rmcp::model::{MetaObject, ResourceContents};
 use serde_json::json;
 
 use super::answer::{Reply, TEXT_BYTES_MAX};
@@ -10,7 +11,7 @@ use super::arguments::Arguments;
 use super::fence::fenced;
 use crate::fault::Fault;
 use crate::host::{ArtifactSearch, ByteRange, Cancel, Case, LineRange, Session};
-use crate::report::{ArtifactGrepReport, ArtifactLinesReport, ArtifactSizeReport};
+use crate::report::{ArtifactGrepReport, ArtifactLinesReport, ArtifactSizeReport, ArtifactSliceReport};
 
 /// What an artifact is called by clients that know it by another name.
 const ARTIFACT: [&str; 3] = ["artifact", "artifact_id", "id"];
@@ -58,6 +59,21 @@ pub(super) fn read(
             })))
         }
     }
+}
+
+/// The bytes of an artifact as a client reads a resource: as they are, so that they can be saved and compared, and labelled beside
+/// them as what a fence would label them.
+pub(super) fn contents(slice: &ArtifactSliceReport, uri: &str) -> ResourceContents {
+    let contents = match (slice.content.text(), slice.content.base64()) {
+        (Some(text), _) => ResourceContents::text(text, uri),
+        (None, base64) => ResourceContents::blob(base64.unwrap_or_default(), uri),
+    };
+    let mut meta = MetaObject::new();
+    meta.0.insert(UNTRUSTED.to_owned(), OUTPUT.into());
+    if slice.next_offset.is_some() {
+        meta.0.insert(CLIPPED.to_owned(), true.into());
+    }
+    contents.with_meta(meta)
 }
 
 /// Lines as one text, as many as fit.
@@ -119,7 +135,41 @@ fn grep(session: &Session, id: &str, mut arguments: Arguments, cancel: &Cancel) 
 
 /// What a fence says about what is in it.
 pub(super) const OUTPUT: &str = "output of a script";
+/// The key under which the contents of a resource say what they are, for a client that fences or marks what it shows.
+const UNTRUSTED: &str = "fumehood/untrusted";
+/// The key under which they say that there is more, which only the readers give.
+const CLIPPED: &str = "fumehood/clipped";
 const LINES: u64 = 50;
 const HITS: u64 = 50;
 const LINE_BYTES: usize = 1 << 10;
 const SEARCH_MAX: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Content;
+
+    #[test]
+    fn the_contents_of_a_resource_say_what_they_are_and_whether_that_is_all() {
+        let of = |bytes: &[u8], next_offset| {
+            let content = Content::new(bytes.to_vec());
+            let length = bytes.len() as u64;
+            let report = ArtifactSliceReport {
+                schema_version: 1,
+                id: String::new(),
+                bytes: length,
+                offset: 0,
+                length,
+                next_offset,
+                content,
+            };
+            serde_json::to_value(contents(&report, "fumehood://artifact/a")).unwrap()
+        };
+        let label = json!({"fumehood/untrusted": "output of a script"});
+        let text = of(b"a", None);
+        assert_eq!((&text["text"], &text["_meta"]), (&json!("a"), &label));
+        let bytes = of(b"\xff", None);
+        assert_eq!((&bytes["blob"], &bytes["_meta"]), (&json!("/w=="), &label));
+        assert_eq!(of(b"a", Some(1))["_meta"]["fumehood/clipped"], true);
+    }
+}

@@ -107,7 +107,9 @@ pub(super) fn load(session: &Session, mut arguments: Arguments) -> Result<Reply,
         .collect();
     let tool = skill.claims.execution.as_ref().filter(|_| skill.execution.available);
     let tool = tool.map(|tool| {
-        visible(json!({"input_schema": as_value(&tool.input_schema), "output_schema": as_value(&tool.output_schema)}))
+        let (input, is_input_clipped) = schema("input", &skill.name, &tool.input_schema);
+        let (output, is_output_clipped) = schema("output", &skill.name, &tool.output_schema);
+        json!({"input_schema": input, "output_schema": output, "clipped": is_input_clipped || is_output_clipped})
     });
     let files = skill.files.iter().take(RESOURCES_MAX);
     let resources: Vec<Value> = files.map(|file| json!({"path": file.path, "bytes": file.size})).collect();
@@ -124,6 +126,15 @@ pub(super) fn load(session: &Session, mut arguments: Arguments) -> Result<Reply,
         "tool": tool,
         "how": how(session),
     })))
+}
+
+/// A schema as fenced text, and whether that is not all of it: descriptions, titles and values in it say whatever its author wants.
+fn schema(which: &str, skill: &str, schema: &impl serde::Serialize) -> (String, bool) {
+    let text = visible(as_value(schema)).to_string();
+    let (text, is_clipped) = clipped(&text, TEXT_BYTES_MAX);
+    let what =
+        format!("{which} schema of the checked tool of the skill {skill}, as JSON, written by its author");
+    (fenced(&what, text), is_clipped)
 }
 
 fn declared(script: &ScriptOut, can_run: bool) -> Value {
@@ -154,12 +165,11 @@ pub(super) fn read(session: &Session, mut arguments: Arguments) -> Result<Reply,
     let skill = arguments.required(&SKILL)?;
     let path = arguments.required(&["resource_name", "path", "file"])?;
     let offset = arguments.number("offset")?.unwrap_or(0);
-    let wanted = arguments.number("length")?.unwrap_or(u64::MAX);
+    let length = arguments.number("length")?.unwrap_or(u64::MAX).min(TEXT_BYTES_MAX as u64);
     arguments.end()?;
-    // How much there is, which says how much can be asked for.
-    let size = session.read(&skill, &path, ByteRange { offset: 0, length: Some(0) })?.size;
-    let most = wanted.min(TEXT_BYTES_MAX as u64).min(size.saturating_sub(offset));
-    let report = session.read(&skill, &path, ByteRange { offset, length: Some(most) })?;
+    // The skill is looked up once, which takes the time: what there is of the range is not asked for first.
+    let report = session.read(&skill, &path, ByteRange { offset, length: Some(length) })?;
+    let size = report.size;
     // A piece that ends within a character is given up to the last whole one.
     let bytes = report.content.bytes();
     let whole = match std::str::from_utf8(bytes) {

@@ -7,8 +7,7 @@ use fumehood_core::{Code, ProposalId};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
-    SubscriptionFilter,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -136,11 +135,7 @@ impl ServerHandler for Server {
         let all = ByteRange { offset: 0, length: None };
         let slice = self.read(move |session| session.artifact_slice(&id, all)).await;
         let slice = slice.map_err(|_| unknown())?;
-        let contents = match (slice.content.text(), slice.content.base64()) {
-            (Some(text), _) => ResourceContents::text(text, &request.uri),
-            (None, base64) => ResourceContents::blob(base64.unwrap_or_default(), &request.uri),
-        };
-        let result = ReadResourceResult::new(vec![contents]);
+        let result = ReadResourceResult::new(vec![artifact::contents(&slice, &request.uri)]);
         Ok(result.with_ttl_ms(0).with_cache_scope(CacheScope::Private).into())
     }
 

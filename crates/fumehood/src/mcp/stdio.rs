@@ -1,9 +1,7 @@
 //! Standard input and output as the protocol's transport, with a limit on what one message may be, and an end that is noticed.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -11,13 +9,13 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::{StdioReader, StdioWriter, stdio_pipes};
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
+use super::incoming::{Incoming, NoMessage};
 use super::open::Open;
 
-/// Bytes of one message. A longer one is dropped unread; arguments of a call are at most 64 KiB.
+/// Bytes of one message, its line feed included. A longer one is dropped; arguments of a call are at most 64 KiB.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Messages that a client was sent and has not read. As long as there are so many, nothing more is read from it.
@@ -30,27 +28,23 @@ const STALL: Duration = Duration::from_secs(10);
 /// The transport. `gone` is called when there is nothing more to be read: the client has closed its end or is no more, or it only
 /// talks.
 pub(super) fn transport(
-    gone: impl Fn() + Send + Sync + Unpin + 'static,
-) -> Listened<AsyncRwTransport<RoleServer, Ending<StdioReader>, StdioWriter>> {
+    gone: impl Fn() + Send + Sync + 'static,
+) -> Listened<AsyncRwTransport<RoleServer, Incoming<StdioReader>, StdioWriter>> {
     let (reader, writer) = stdio_pipes();
-    let gone: Arc<dyn Fn() + Send + Sync + Unpin> = Arc::new(gone);
-    let reader = Ending {
-        reader,
-        gone: Box::new({
-            let gone = Arc::clone(&gone);
-            move || gone()
-        }),
-    };
+    let gone: Arc<dyn Fn() + Send + Sync> = Arc::new(gone);
+    let (reader, no_messages) = Incoming::new(reader, Arc::clone(&gone));
     let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(LINE_BYTES_MAX);
-    Listened { transport, unread: Unread::new(), open: Open::default(), gone }
+    Listened { transport, no_messages, open: Open::default(), unread: Unread::new(), gone }
 }
 
-/// A transport that reads only from who reads too: answers that nobody takes are not piled up without end.
+/// A transport that reads only from who reads too: answers that nobody takes are not piled up without end. What is no message is
+/// answered here, since the transport below drops it.
 pub(super) struct Listened<T> {
     transport: T,
-    unread: Arc<Unread>,
+    no_messages: mpsc::Receiver<NoMessage>,
     open: Open,
-    gone: Arc<dyn Fn() + Send + Sync + Unpin>,
+    unread: Arc<Unread>,
+    gone: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// What is on its way to the client.
@@ -135,9 +129,16 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Listened<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while self.unread.few_enough().await {
-            let message = self.transport.receive().await?;
-            let Some(refusal) = self.open.refusal(&message) else { return Some(message) };
-            // Not waited for: whoever waits for this may stop in the middle of it.
+            let refusal = tokio::select! {
+                biased;
+                Some(what) = self.no_messages.recv() => TxJsonRpcMessage::<RoleServer>::error(what.error(), None),
+                message = self.transport.receive() => {
+                    let message = message?;
+                    let Some(refusal) = self.open.refusal(&message) else { return Some(message) };
+                    refusal
+                }
+            };
+            // Whoever waits for a message gives up and asks again; what is on its way is not given up with it.
             tokio::spawn(self.send(refusal));
         }
         (self.gone)();
@@ -165,30 +166,4 @@ fn size(message: &TxJsonRpcMessage<RoleServer>) -> usize {
     let mut count = Count(0);
     let _ = serde_json::to_writer(&mut count, message);
     count.0
-}
-
-/// A reader whose end is told before anybody waits for what is under way: a client that is gone wants none of it.
-pub(super) struct Ending<R> {
-    reader: R,
-    gone: Box<dyn Fn() + Send + Unpin>,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Ending<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.reader).poll_read(context, buffer);
-        let is_over = match &read {
-            Poll::Ready(Ok(())) => buffer.filled().len() == before,
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
-        };
-        if is_over {
-            (self.gone)();
-        }
-        read
-    }
 }

@@ -150,7 +150,7 @@ fn call_skill_tool() -> Tool {
         (
             &json!({
                 "skill_name": described(&TEXT, "A name from list_skills."),
-                "arguments": described(&json!({"type": "object"}), "What the tool takes; load_skill gives its schema."),
+                "arguments": described(&json!({"type": "object"}), "What the tool takes; load_skill gives its schema, under tool."),
             }),
             &["skill_name"],
         ),

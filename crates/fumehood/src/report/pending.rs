@@ -33,6 +33,10 @@ pub struct PendingRequest {
     pub skill: String,
     /// The file of the skill that would run.
     pub file: String,
+    /// The first 1,000 characters of its arguments as JSON text: enough to tell one request from another. The question has all.
+    pub arguments: String,
+    /// How many characters of them are left out.
+    pub arguments_cut: usize,
     /// When it was made, in milliseconds since 1970 by the wall clock.
     pub created_unix_ms: u64,
     /// When it expires, by the same clock.
@@ -52,6 +56,9 @@ pub struct DecisionReport {
 
 impl PendingRequest {
     pub(crate) fn of(question: &Question) -> Self {
+        // Bounded, so that a full desk fits into one answer.
+        let cut = question.arguments.char_indices().nth(ARGUMENTS_CHARS_MAX);
+        let (shown, rest) = question.arguments.split_at(cut.map_or(question.arguments.len(), |(at, _)| at));
         Self {
             id: question.id.clone(),
             agent: question.agent.clone(),
@@ -59,6 +66,8 @@ impl PendingRequest {
             tool: question.tool.clone(),
             skill: format!("{}:{}", question.skill.source, question.skill.name),
             file: question.file.clone(),
+            arguments: shown.to_owned(),
+            arguments_cut: rest.chars().count(),
             created_unix_ms: question.created_unix_ms,
             expires_unix_ms: question.expires_unix_ms,
         }
@@ -70,3 +79,5 @@ impl DecisionReport {
         Self { schema_version: SCHEMA_VERSION, decision, request: PendingRequest::of(question) }
     }
 }
+
+const ARGUMENTS_CHARS_MAX: usize = 1_000;

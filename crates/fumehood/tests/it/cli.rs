@@ -53,6 +53,21 @@ fn exit_codes_say_who_must_act() {
     }
 }
 
+/// `>> ~/.codex/config.toml` has to leave a file that still reads.
+#[test]
+fn what_belongs_into_settings_can_be_redirected_into_them() {
+    let world = world();
+    for (client, pasted) in [("codex", "[mcp_servers.fumehood]\n"), ("claude-code", "claude mcp add ")] {
+        let answer = world.run(["setup", client]);
+        assert_eq!(answer.code, Some(0), "{}", answer.errors());
+        assert!(answer.text().starts_with(pasted), "{}", answer.text());
+        for words in ["Put this into", "Let Claude Code", "start the agent anew"] {
+            assert!(!answer.text().contains(words), "{}", answer.text());
+        }
+        assert!(answer.errors().contains("Then start the agent anew"), "{}", answer.errors());
+    }
+}
+
 #[test]
 fn the_first_screen_has_groups_and_every_exit_code() {
     let world = world();
@@ -655,4 +670,26 @@ fn a_claimed_name_never_takes_a_qualified_one() {
     assert_eq!(world.fault(["show", "user-agents:pdf"], 2)["code"], "E_SKILL_NOT_FOUND");
     world.add("home/.agents/skills", &skill("pdf"));
     assert_eq!(world.json(["show", "user-agents:pdf"])["source"], "user-agents");
+}
+
+/// Many skills are looked at by several threads; nobody can tell from the answer.
+#[test]
+fn many_skills_are_answered_each_once_and_in_the_order_of_their_paths() {
+    let world = world();
+    let names: Vec<_> = (0..300).map(|number| format!("skill-{number:03}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        // Some take longer than others, and some are refused.
+        let body = "long line of text\n".repeat(if number % 7 == 0 { 20_000 } else { 1 });
+        let skill = skill(name).body(&body);
+        world.add("many", &if number % 50 == 3 { skill.skill_md("no") } else { skill });
+    }
+    for command in [vec!["check", "many", "many/skill-007", "many"], vec!["list", "many", "many"]] {
+        let answer = world.run(command.iter().copied().chain(["--format", "json"]));
+        let report = answer.json();
+        let skills = report["skills"].as_array().unwrap();
+        let found: Vec<_> = skills.iter().map(|skill| text(&skill["name"]).to_owned()).collect();
+        assert_eq!(found, names, "{command:?}");
+        let refused = skills.iter().filter(|skill| skill["loadable"] == false).count();
+        assert_eq!(refused, 6, "{command:?}");
+    }
 }

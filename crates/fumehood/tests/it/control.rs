@@ -23,6 +23,9 @@ use stand::{Stand, host, not_open, now_unix_ms, open, question_of};
 /// The end of the question, behind which keys count.
 const ASKED: &str = "[y/N]\u{1b}[0m ";
 
+const ID: &str = "ask_00112233445566778899aabbccddeeff";
+const OTHER: &str = "ask_ffeeddccbbaa99887766554433221100";
+
 fn pending(world: &World) -> Value {
     world.json(["pending"])
 }
@@ -96,6 +99,42 @@ fn a_person_approves_what_another_process_asks() {
     assert_ne!(stand.asks("b"), id);
     assert_eq!(stand.entered(), 1);
     assert_eq!(not_open(&world, &id).code, Code::ConsentDecided);
+}
+
+// mcp.md 4.2: two requests of one script are told apart by what they are about, of which no more is listed than a person reads.
+#[test]
+fn requests_of_one_script_are_told_apart_by_their_arguments() {
+    let world = world();
+    let stand = Stand::new(&world, "claude");
+    stand.asks("one");
+    stand.asks("two\u{202e}");
+    let report = assert_valid("pending", &world.run(["pending", "--format", "json"]).stdout);
+    let arguments = texts(&report["requests"], "arguments");
+    assert!(arguments.contains(&r#"{"text":"one"}"#), "{arguments:?}");
+    assert!(arguments.contains(&"{\"text\":\"two\u{202e}\"}"), "{arguments:?}");
+    let listed = world.run(["pending"]).text();
+    for line in [r#"  with {"text":"one"}"#, r#"  with {"text":"two\u{202e}"}"#] {
+        assert!(listed.lines().any(|listed| listed == line), "{line} in {listed}");
+    }
+    let (shown, _) = world.call().on_terminal(["pending"]);
+    assert!(!shown.contains('\u{202e}') && shown.contains(r#"{"text":"one"}"#), "{shown}");
+
+    // A long one is cut, and says by how much; whoever is to approve it reads all of it.
+    let whole = format!(r#"{{"text":"{}"}}"#, "é".repeat(1_000));
+    let long = Question { arguments: whole.clone(), ..question_of(ID, "codex", now_unix_ms()) };
+    let exact = Question { arguments: "é".repeat(1_000), ..question_of(OTHER, "codex", now_unix_ms() + 1) };
+    let _socket = host(&world).serve_desk(Arc::new(Fixed(vec![long, exact]))).unwrap();
+    let report = assert_valid("pending", &world.run(["pending", "--format", "json"]).stdout);
+    let of = |id: &str| {
+        let mut all = report["requests"].as_array().unwrap().iter();
+        let request = all.find(|request| request["id"] == id).unwrap();
+        (text(&request["arguments"]).chars().count(), request["arguments_cut"].as_u64().unwrap())
+    };
+    assert_eq!((of(ID), of(OTHER)), ((1_000, 11), (1_000, 0)));
+    let listed = world.run(["pending"]).text();
+    assert!(listed.contains("é… (+11 characters)\n"), "{listed}");
+    assert_eq!(listed.matches("characters)").count(), 1, "{listed}");
+    assert_eq!(open(&world, ID).question().arguments, whole);
 }
 
 // X-14: a no is one however it is said, and is told to whoever makes the call again.

@@ -2,6 +2,7 @@
 
 mod approval;
 mod author;
+mod beside;
 mod bounds;
 mod client;
 mod ends;

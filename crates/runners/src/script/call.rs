@@ -184,6 +184,16 @@ fn inside(file: &WriteGrant) -> String {
     format!("{OUT_PLACE}/{}", file.name())
 }
 
+/// Says now what a call with this workspace would be refused with, for whoever is told of it once and not at each call.
+///
+/// The folder is looked at and let go: a call opens it again, and finds it as it is then.
+///
+/// # Errors
+/// Those of [`Workspace::open`]; `E_PLACE_FORBIDDEN` for a folder that cannot be shown at its own path.
+pub fn check_workspace(path: &Path, forbidden: &Forbidden) -> Result<(), RunError> {
+    open_workspace(path, forbidden).map(drop)
+}
+
 /// A folder that a program is shown at its own path.
 pub(crate) fn open_workspace(path: &Path, forbidden: &Forbidden) -> Result<Workspace, RunError> {
     let workspace = open(path, forbidden)?;

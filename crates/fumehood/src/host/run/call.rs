@@ -17,7 +17,8 @@ use fumehood_runners::script::ScriptSkill;
 use fumehood_store::{Home, Pins, PolicyFile, Settings, read_typed};
 
 use super::attended::Attended;
-use super::gated::{Gated, Identity, Wanted};
+use super::gated::{Gated, Wanted};
+use super::offers::Identity;
 use super::switches::{HostSwitches, execute_bar, safety_bar};
 use super::workshop::Bench;
 use super::{Call, Captured, REPORT, Refusal, RunStep, report};
@@ -203,10 +204,11 @@ impl ReadyCall {
         let checked = self.checked(host, &gated.bench, home, skill);
         let Self { spec, raw, settings, manifest, workspace, timeout_ms } = self;
         let pins = Pins::open(home);
+        let entrypoint = manifest.entrypoint().as_str();
         let wanted = Wanted {
             spec,
             planner: checked,
-            identity: Identity::of(skill, format!("{workspace:?} {timeout_ms:?}"), settings),
+            identity: Identity::of(skill, entrypoint, format!("{workspace:?} {timeout_ms:?}"), settings),
             wording: host.wording(&gated.bench, skill, None, Box::new(|_, _| Vec::new())),
         };
         let Call { patience, cancel, tell } = call;

@@ -1,18 +1,18 @@
 //! The gate of one run, and what it stands on: opened once, and passed by each call of the run.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use fumehood_core::{AgentLabel, Call, CallId, Code, Event, EventKind, RawCall, ToolName, ToolSpec};
+use fumehood_core::{AgentLabel, Call, CallId, Event, EventKind, RawCall, ToolSpec};
 use fumehood_gate::{
     Accepted, Approver, Attempt, Cancel, Completed, Decider, Gate, GateError, Listeners, Offer, Plan,
     Planner, RawOutput, RunError, Runner,
 };
-use fumehood_store::{Home, Settings};
+use fumehood_store::Home;
 
+use super::offers::{Held, Identity, Offers};
 use super::workshop::Bench;
-use super::{Captured, REPORT, RunStep};
+use super::{REPORT, RunStep};
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::host::policy::{HostPolicy, WorkedOutUnder};
@@ -27,7 +27,7 @@ pub(in crate::host) struct Gated {
     tellers: Arc<Tellers>,
     wordings: Arc<Wordings>,
     under: Arc<WorkedOutUnder>,
-    offers: Offers,
+    offers: Arc<Offers>,
 }
 
 /// A tool as one call wants it.
@@ -36,27 +36,6 @@ pub(in crate::host) struct Wanted<P> {
     pub(in crate::host) planner: P,
     pub(in crate::host) identity: Identity,
     pub(in crate::host) wording: Wording,
-}
-
-/// What is on offer under a name: two calls with the same can share one offer.
-#[derive(PartialEq, Eq)]
-pub(in crate::host) struct Identity {
-    skill: String,
-    revision: String,
-    /// The file, and what is granted beside the arguments.
-    what: String,
-    settings: Settings,
-}
-
-impl Identity {
-    pub(in crate::host) fn of(skill: &Captured, what: String, settings: Settings) -> Self {
-        Self {
-            skill: format!("{}:{}", skill.source, skill.name),
-            revision: skill.snapshot.revision().to_string(),
-            what,
-            settings,
-        }
-    }
 }
 
 /// What a call does while a person is asked.
@@ -102,7 +81,7 @@ impl Gated {
             None => builder,
         };
         let gate = builder.build().map_err(|outage| Fault::of(&outage, "try again"))?;
-        Ok(Self { gate, bench, listeners, tellers, wordings, under, offers: Offers::default() })
+        Ok(Self { gate, bench, listeners, tellers, wordings, under, offers: Arc::default() })
     }
 
     /// For whoever answers for the person.
@@ -110,8 +89,8 @@ impl Gated {
         self.gate.decider()
     }
 
-    /// Makes one call. A tool of the same name that is on offer as something else is taken off it first; while that one is
-    /// busy, the call waits for it.
+    /// Makes one call. A tool of the same name that is on offer as something else is taken off it first. The call waits while
+    /// something else of that name is being decided, and while another version of the same file runs.
     pub(in crate::host) fn pass<P: Planner + 'static>(
         &self,
         wanted: Wanted<P>,
@@ -122,8 +101,8 @@ impl Gated {
     ) -> Result<Result<Completed, GateError>, Fault> {
         let Wanted { spec, planner, identity, wording } = wanted;
         let name = spec.name().clone();
-        let settings = identity.settings.clone();
-        let _held = self.offers.hold(&name, identity, cancel, || {
+        let settings = identity.settings().clone();
+        let held = self.offers.hold(&name, identity, cancel, || {
             let planner = Watched { planner, tellers: Arc::clone(&self.tellers) };
             let offer = Offer::new(spec, planner).map_err(|error| Fault::of(&error, REPORT))?;
             self.gate.withdraw(&name);
@@ -132,7 +111,8 @@ impl Gated {
             let offered = self.gate.offer(vec![offer]);
             offered.map_err(|error| Fault::of(&error, "choose another name for the script"))
         })?;
-        self.tellers.add(cancel, tell);
+        let held = Arc::new(held);
+        self.tellers.add(cancel, telling(Arc::clone(&held), tell));
         let ended = match patience {
             Patience::Waits => self.gate.call(raw, cancel),
             Patience::Leaves => self.gate.call_without_waiting(raw, cancel),
@@ -147,6 +127,16 @@ impl Gated {
     pub(in crate::host) fn end(&self) {
         self.gate.end();
     }
+}
+
+/// Once it is laid out, the call was decided about. Scripts are not tried again, so nothing asks for what they were offered any more.
+fn telling(held: Arc<Held>, mut tell: Tell) -> Tell {
+    Box::new(move |step| {
+        if step == RunStep::Staging {
+            held.begin();
+        }
+        tell(step);
+    })
 }
 
 /// Who is told of which call. A call is known by its token before it has an id, and by its id to those who hear of it.
@@ -233,77 +223,5 @@ impl Runner for WatchedRunner {
     }
 }
 
-/// What is on offer under each name, and how many calls are on their way with it.
-#[derive(Default)]
-struct Offers {
-    slots: Mutex<BTreeMap<ToolName, Slot>>,
-    freed: Condvar,
-}
-
-struct Slot {
-    identity: Identity,
-    users: usize,
-}
-
-/// A call is on its way: what it was offered stays on offer.
-struct Held<'o> {
-    offers: &'o Offers,
-    name: ToolName,
-}
-
-impl Offers {
-    fn hold(
-        &self,
-        name: &ToolName,
-        identity: Identity,
-        cancel: &Cancel,
-        offer: impl FnOnce() -> Result<(), Fault>,
-    ) -> Result<Held<'_>, Fault> {
-        let until = Instant::now() + BUSY_MAX;
-        let mut slots = self.lock();
-        loop {
-            match slots.get_mut(name) {
-                Some(slot) if slot.users > 0 && slot.identity == identity => slot.users += 1,
-                Some(slot) if slot.users > 0 => {
-                    if cancel.is_cancelled() {
-                        let message = "the call was cancelled while it waited for another one";
-                        return Err(Fault::new(Code::Cancelled, message, "nothing ran"));
-                    }
-                    if Instant::now() >= until {
-                        let message = format!("another call of {name} is still under way");
-                        return Err(Fault::new(Code::ToolBusy, message, "try again when it has ended"));
-                    }
-                    let waited = self.freed.wait_timeout(slots, LOOK_UP);
-                    slots = waited.unwrap_or_else(PoisonError::into_inner).0;
-                    continue;
-                }
-                _ => {
-                    slots.remove(name);
-                    offer()?;
-                    slots.insert(name.clone(), Slot { identity, users: 1 });
-                }
-            }
-            return Ok(Held { offers: self, name: name.clone() });
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ToolName, Slot>> {
-        // Each step leaves it whole.
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        if let Some(slot) = self.offers.lock().get_mut(&self.name) {
-            slot.users -= 1;
-        }
-        self.offers.freed.notify_all();
-    }
-}
-
-/// How long a call waits for one of the same tool that is something else.
-const BUSY_MAX: Duration = Duration::from_secs(30);
-const LOOK_UP: Duration = Duration::from_millis(20);
 /// How long the end of a call waits until what was said of it is heard.
 const SETTLE: Duration = Duration::from_millis(20);

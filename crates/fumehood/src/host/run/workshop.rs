@@ -1,6 +1,6 @@
 //! Everything of the host that a run needs, opened for one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -69,7 +69,7 @@ impl Host {
                 let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
                 settings.environment.iter().map(variable).collect()
             },
-            forbidden: self.forbidden(home, &settings, skill),
+            forbidden: self.forbidden(home, &settings, skill.path.as_deref()),
             unlocked: settings.unlocked.iter().cloned().collect(),
             interpreters: Box::new(HostInterpreters::new(settings, Pins::open(home), Arc::clone(&sandbox))),
             sandbox,
@@ -77,8 +77,14 @@ impl Host {
         })
     }
 
-    /// Places that no script is given: what would let it change who it is or what it may do.
-    pub(in crate::host) fn forbidden(&self, home: &Home, settings: &Settings, skill: &Captured) -> Forbidden {
+    /// Places that no script is given, whatever skill it is of, and none of the skill in this folder: what would let it change
+    /// who it is or what it may do.
+    pub(in crate::host) fn forbidden(
+        &self,
+        home: &Home,
+        settings: &Settings,
+        skill: Option<&Path>,
+    ) -> Forbidden {
         let mut forbidden = Forbidden::of(home);
         if let Some(person) = &self.surroundings.home {
             forbidden = forbidden.with(ForbiddenKind::Home, person);
@@ -89,7 +95,7 @@ impl Host {
             !matches!(source.kind, SourceKind::Memory(_)) && !source.is_out_of_reach(&settings.unlocked)
         };
         let sources = self.sources.iter().chain(&sources).filter(counts).map(|source| &source.path);
-        for path in sources.chain(&skill.path) {
+        for path in sources.map(PathBuf::as_path).chain(skill) {
             forbidden = forbidden.with(ForbiddenKind::Source, path);
         }
         for interpreter in &settings.interpreters {

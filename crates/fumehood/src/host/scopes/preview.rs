@@ -159,7 +159,7 @@ impl Host {
         request: &TrustRequest,
     ) -> Result<Option<String>, Fault> {
         let workspace = request.workspace.as_ref().map(|(path, change)| {
-            let forbidden = self.forbidden(home, settings, skill);
+            let forbidden = self.forbidden(home, settings, skill.path.as_deref());
             let folder =
                 Workspace::open(&self.surroundings.current.join(path), &forbidden).map_err(|error| {
                     let message = format!("{}: {error}", Shown::inline(&path.to_string_lossy()));

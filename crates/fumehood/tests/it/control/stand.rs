@@ -132,7 +132,9 @@ fn spec() -> ToolSpec {
 
 /// A question as one about a script would be.
 fn question(request: &Request<'_>) -> Question {
-    question_of(&request.id.to_string(), request.agent.as_str(), request.created.unix_ms())
+    let arguments = String::from_utf8_lossy(request.call.invocation().bytes()).into_owned();
+    let id = request.id.to_string();
+    Question { arguments, ..question_of(&id, request.agent.as_str(), request.created.unix_ms()) }
 }
 
 pub(super) fn question_of(id: &str, agent: &str, created_unix_ms: u64) -> Question {

@@ -128,6 +128,36 @@ fn a_used_up_ledger_is_replaced() {
     assert_untouched(&world);
 }
 
+// What is no message has an answer that names no request, since nobody can tell which one it was; and what is one is answered as ever.
+#[test]
+fn what_is_no_message_is_answered() {
+    let world = marked();
+    for era in Era::ALL {
+        let mut client = Client::start(&world, era, Asked::Cannot, &WORK);
+        let said: [(&[u8], i64); 5] = [
+            (b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"meth\n", -32700),
+            (b"hello\n", -32700),
+            (b"\"\xff\"\n", -32700),
+            (b"[1, 2]\n", -32600),
+            (&[&vec![b' '; 2 << 20][..], b"\n"].concat(), -32600),
+        ];
+        for (line, code) in said {
+            client.say(line);
+            let answer = client.until(|message| message["error"].is_object());
+            assert_eq!(answer["error"]["code"], code, "{answer}");
+            assert!(answer["id"].is_null() && answer["error"]["message"].is_string(), "{answer}");
+        }
+        client.say(b"\n\r\n");
+        // Of a flood not each has an answer, and nothing is piled up.
+        client.say(&b"x\n".repeat(200_000));
+        assert_eq!(client.tool("list_skills", &json!({}))["isError"], false);
+        let errors = client.heard.iter().filter(|message| message["error"].is_object());
+        assert!((1..200_000).contains(&errors.count()));
+        assert_eq!(client.leave(), Some(0));
+    }
+    assert_untouched(&world);
+}
+
 // Arguments of up to 64 KiB are taken; a message that is larger than any of ours is dropped, and the next one answered.
 #[test]
 fn what_is_too_large_is_refused() {

@@ -131,11 +131,11 @@ impl Client {
     pub(super) fn write(&mut self, message: &Value) {
         let mut line = message.to_string();
         line.push('\n');
-        self.bytes(line.as_bytes());
+        self.say(line.as_bytes());
     }
 
     /// Sends bytes, which may be no whole line.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn say(&mut self, bytes: &[u8]) {
         // A server that is gone shows when something is waited for.
         let _ = self.stdin.as_mut().unwrap().write_all(bytes);
     }

@@ -138,6 +138,71 @@ fn a_server_that_could_not_be_told_apart_does_not_start() {
     assert_eq!(world.run(["serve", "--as", "cli2"]).code, Some(0));
 }
 
+// Of two requests under one id only the first counts, so that it can be taken back.
+#[test]
+fn an_id_is_that_of_one_request_at_a_time() {
+    let (world, marker) = endless();
+    for era in Era::ALL {
+        let mut client = Client::start(&world, era, Asked::Cannot, &[]);
+        let id = begin(&mut client, &marker);
+        client.send_as(id, "tools/call", json!({"name": "list_skills", "arguments": {}}));
+        let refused = client.until(|message| message["error"].is_object());
+        assert!(refused["error"]["code"] == -32600 && refused["id"].is_null(), "{refused}");
+        assert!(is_alive(&marker), "the first one runs on");
+        client.notify("notifications/cancelled", &json!({"requestId": id}));
+        assert_gone(&marker);
+        // An id that is free again is one as any other.
+        let answered = client.ask("tools/list", json!({}));
+        let again = answered["id"].as_u64().unwrap();
+        client.send_as(again, "tools/list", json!({}));
+        assert!(client.wait(again)["result"]["tools"].is_array());
+        assert_eq!(client.leave(), Some(0));
+    }
+    assert_clean(&world);
+}
+
+// A workspace that no script could ever have is refused to who sets it up, on standard error; what could be one is served.
+#[test]
+fn a_workspace_that_can_never_be_one_is_refused_at_the_start() {
+    let world = marked();
+    // So that there are a state and a config folder.
+    trust(&world, "mcp", &[]);
+    world.write("file", "x");
+    let config = world.text("home/.config/fumehood");
+    for (workspace, exit, code, reason) in [
+        ("/nowhere", 2, "E_FOLDER_NOT_FOUND", "/nowhere: there is no such folder"),
+        ("file", 2, "E_FOLDER_NOT_FOUND", "there is no such folder"),
+        ("/", 3, "E_PLACE_FORBIDDEN", "root of all files"),
+        ("/usr/share", 3, "E_PLACE_FORBIDDEN", "sandbox's own"),
+        ("/tmp", 3, "E_PLACE_FORBIDDEN", "sandbox's own"),
+        (&config, 3, "E_PLACE_FORBIDDEN", "config folder"),
+        ("home/.local/share/fumehood", 3, "E_PLACE_FORBIDDEN", "state folder"),
+        // It holds the state folder, and that is said first.
+        ("home", 3, "E_PLACE_FORBIDDEN", "state folder"),
+        (".", 3, "E_PLACE_FORBIDDEN", "state folder"),
+    ] {
+        for access in ["", ":rw"] {
+            let given = format!("{workspace}{access}");
+            let arguments = ["serve", "--root", "skills", "--workspace", &given];
+            let fault = world.fault(arguments, exit);
+            assert_eq!(fault["code"], code, "{given} {fault}");
+            let message = crate::text(&fault["message"]);
+            assert!(message.contains("no script could be given this workspace"), "{message}");
+            assert!(message.contains(reason), "{given} {message}");
+            let answer = world.run(arguments);
+            assert!(answer.stdout.is_empty() && answer.errors().contains(code), "{}", answer.errors());
+        }
+    }
+    assert_eq!(world.run(["serve", "--root", "skills", "--workspace", "work"]).code, Some(0));
+    assert_eq!(world.run(["serve", "--root", "skills", "--workspace", "work:rw"]).code, Some(0));
+
+    // One that goes later is refused to the call.
+    let mut client = Client::start(&world, Era::July2026, Asked::Cannot, &WORK);
+    assert!(client.names().contains(&"run_skill_script".to_owned()));
+    std::fs::remove_dir(world.path("work")).unwrap();
+    assert_refused(&client.tool("run_skill_script", &go("a")), "E_FOLDER_NOT_FOUND");
+}
+
 // Two clients at once share the state and nothing else: no request of the one is known to the other.
 #[test]
 fn two_clients_at_once() {

@@ -76,7 +76,7 @@ fn a_line_without_an_end_is_no_answer() {
     let mut client = Client::start(&world, Era::November2025, Asked::Silent, &WORK);
     let (_, id) = form(&mut client, "a");
     let yes = json!({"jsonrpc": "2.0", "id": id, "result": says("accept", "once")});
-    client.bytes(yes.to_string().as_bytes());
+    client.say(yes.to_string().as_bytes());
     assert_eq!(client.leave(), Some(0));
     assert_untouched(&world);
 }
@@ -134,7 +134,7 @@ fn what_runs_is_what_was_shown_however_it_is_spelled() {
             let line = format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"run_skill_script\",\"arguments\":{arguments},{meta}{more}}}}}\n"
             );
-            client.bytes(line.as_bytes());
+            client.say(line.as_bytes());
             client.wait(id)["result"].clone()
         };
         let first = call(1, shown, "");

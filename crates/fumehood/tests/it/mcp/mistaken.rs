@@ -199,7 +199,7 @@ fn what_comes_beside_the_arguments_approves_nothing() {
             let line = format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":90000,\"method\":\"tools/call\",\"params\":{{\"name\":\"run_skill_script\",\"arguments\":{{\"skill_name\":\"tool\",\"script_name\":\"go\",\"args\":{{\"text\":{deep}}}}}}}}}\n"
             );
-            client.bytes(line.as_bytes());
+            client.say(line.as_bytes());
         }
         assert_eq!(client.tool("list_skills", &json!({}))["isError"], false);
         assert_eq!(client.leave(), Some(0));
