@@ -7,6 +7,7 @@ mod artifact;
 mod calls;
 mod fence;
 mod incoming;
+mod open;
 mod progress;
 mod question;
 mod reading;

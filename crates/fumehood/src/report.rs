@@ -39,6 +39,8 @@ pub use question::{
     SkillAsked, Variable,
 };
 
+pub(crate) use question::quoted;
+
 pub use passphrase::PassphraseReport;
 pub use pending::{DecisionReport, PendingReport, PendingRequest};
 

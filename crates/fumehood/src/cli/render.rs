@@ -24,6 +24,7 @@ use std::sync::LazyLock;
 use fumehood_core::{Json, Shown};
 
 use super::output::{DIM, ERROR, RESET, WARNING};
+pub(in crate::cli) use crate::report::quoted;
 use crate::report::{CatReport, Finding, ParamOut, Reason, SourceReport};
 
 pub(super) fn cat(text: &mut String, report: &CatReport) {
@@ -79,15 +80,6 @@ fn shown_path(path: &Path) -> String {
     let relative = path.strip_prefix(&*CURRENT).unwrap_or(path);
     let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
     Shown::inline(&relative.to_string_lossy()).at_most(PATH_CHARS_MAX).to_string()
-}
-
-/// An argument so that its ends can be seen.
-pub(in crate::cli) fn quoted(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", Shown::inline(argument).at_most(usize::MAX).to_string().replace('\'', "'\\''"))
 }
 
 /// A parameter of a script: its name, what it takes, what it is for. `flag` stands behind what it takes.

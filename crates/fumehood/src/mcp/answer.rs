@@ -65,6 +65,8 @@ pub(super) const ARTIFACT_URI: &str = "fumehood://artifact/";
 /// What of a fault a model is told: never a command that would change what the person allows.
 fn said(fault: &Fault) -> Value {
     let message = match (is_for_people(&fault.message), fault.class) {
+        // The problem is named in words of whoever wrote the schema or the answer, which are in the fence.
+        _ if fault.code == Code::ToolBadResponse => "what it answered is not what the skill declares",
         (false, _) => fault.message.as_str(),
         (true, _) if fault.code == Code::ArgumentInvalid => "args is not of the kind that this script takes",
         (true, Class::Denied) => "the settings of the person do not allow it",

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::answer::{Reply, refused};
 use super::question;
 use crate::fault::Fault;
-use crate::host::Session;
+use crate::host::{Refusal, Session};
 use crate::report::{Answer, Question};
 
 /// The requests that a client is asked about while calls are open. Calls that are the same are asked about in one form.
@@ -180,6 +180,13 @@ pub(super) async fn ask_while_open(
             _ => Answer::No,
         }),
     }
+}
+
+/// A call that was made after it was asked about, and did not run. What the person saw may not be what would run now, or they were too
+/// late: then there is a new request, which lies on the desk.
+pub(super) fn ended(refusal: &Refusal, session: &Session) -> CallToolResult {
+    let Refusal { fault, pending } = refusal;
+    pending.map_or_else(|| refused(fault), |id| parked(fault, id, session.desk().question(id).as_ref()))
 }
 
 /// The request lies on the desk.

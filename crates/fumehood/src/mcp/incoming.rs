@@ -25,8 +25,6 @@ pub(super) struct Incoming<R> {
 pub(super) enum NoMessage {
     TooLong,
     NotJson,
-    /// A request under the id of one that is under way.
-    IdInUse,
 }
 
 /// The lines as they come.
@@ -42,9 +40,6 @@ impl NoMessage {
         match self {
             Self::TooLong => ErrorData::invalid_request("a message has at most 1 MiB", None),
             Self::NotJson => ErrorData::parse_error("a message is one line of JSON", None),
-            Self::IdInUse => {
-                ErrorData::invalid_request("the id is that of a request that is under way", None)
-            }
         }
     }
 }

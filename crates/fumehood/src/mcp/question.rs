@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use fumehood_core::Shown;
 
-use crate::report::{FileAsked, History, Question};
+use crate::report::{FileAsked, History, Question, quoted};
 
 /// The question; `None` where it would be too long for a form, so that it is asked elsewhere.
 pub(super) fn message(question: &Question) -> Option<String> {
     let mut text = String::new();
     let out = &mut text;
-    let _ = writeln!(out, "Run {} from {}?", whole(&question.file), whole(&question.skill.name));
+    let _ = writeln!(out, "Run {} from {}?", quoted(&question.file), quoted(&question.skill.name));
     touches(out, question);
     runs(out, question);
     let _ = writeln!(out, "Asked by: {}, in {}", whole(&question.agent), question.run);
@@ -47,14 +47,14 @@ fn touches(out: &mut String, question: &Question) {
 
 /// What it is told to do.
 fn runs(out: &mut String, question: &Question) {
-    let argv: Vec<String> = question.argv.iter().map(|argument| format!("'{}'", whole(argument))).collect();
+    let argv: Vec<String> = question.argv.iter().map(|argument| quoted(argument)).collect();
     let _ = writeln!(out, "Command: {}", argv.join(" "));
     let _ = writeln!(out, "Skill: {}", history(&question.skill.history));
     let undeclared = "nobody declared what this script takes; they are passed as they stand";
     let arguments = if question.declared { whole(&question.arguments) } else { whole(undeclared) };
     let _ = writeln!(out, "Arguments: {arguments}");
     for note in &question.argument_notes {
-        let (argument, file) = (whole(&note.argument), whole(&note.file));
+        let (argument, file) = (quoted(&note.argument), quoted(&note.file));
         let _ = if note.relative {
             writeln!(out, "Note: the script looks for {argument} in the skill's folder, not for {file}")
         } else {

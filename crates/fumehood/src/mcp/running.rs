@@ -134,15 +134,20 @@ fn stream(written: &Written, name: &str) -> (Value, Option<Resource>) {
 
 fn called(skill: &str, report: &CallReport) -> Ran {
     let mut result = serde_json::to_value(report).unwrap_or_default();
-    let output = result.as_object_mut().and_then(|fields| fields.remove("output")).unwrap_or_default();
-    let output = output.to_string();
+    let mut taken = |name: &str| {
+        result.as_object_mut().and_then(|fields| fields.remove(name)).unwrap_or_default().to_string()
+    };
+    let (output, problems) = (taken("output"), taken("errors"));
     let (text, is_clipped) = clipped(&output, TEXT_BYTES_MAX);
+    // They say where in the answer something is wrong, in its own names.
+    let (problems, _) = clipped(&problems, TEXT_BYTES_MAX);
     let errors = String::from_utf8_lossy(&report.errors);
     let mut reply = Reply::new(json!({
         "skill": skill,
         "result": result,
         "output": fenced("answer of a checked tool, as JSON", text),
         "clipped": is_clipped,
+        "errors": if problems == "[]" { String::new() } else { fenced("what is wrong, as JSON", problems) },
         "stderr": if errors.is_empty() { String::new() } else { fenced(OUTPUT, &errors) },
     }));
     if let Some(id) = report.artifact.as_deref().filter(|_| is_clipped) {

@@ -60,7 +60,7 @@ impl ServerHandler for Server {
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("fumehood", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(tools::INSTRUCTIONS)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -69,9 +69,10 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        drop((request, context)); // Whatever came with it does not wait.
         // It waits for its turn: refused while others work, a client would take it that there is nothing to run. A list that
         // cannot be read has nothing in it to run; why, says the first call.
         let session = Arc::clone(&self.session);
@@ -277,7 +278,7 @@ impl Server {
         }
         match self.once(work, steps, context).await {
             Ok(ran) => self.done(ran).await,
-            Err(Refusal { fault, .. }) => refused(&fault),
+            Err(refusal) => approval::ended(&refusal, &self.session),
         }
     }
 
@@ -353,8 +354,10 @@ impl Server {
     ) -> T {
         tokio::pin!(work);
         tokio::select! {
-            done = &mut work => return done,
+            // What was given up before it began does not begin.
+            biased;
             () = context.ct.cancelled() => cancel.cancel(),
+            done = &mut work => return done,
         }
         work.await
     }
@@ -390,4 +393,3 @@ impl Server {
 const LISTENERS_MAX: usize = 16;
 /// Lists of tools that are made at once; more wait.
 const LISTINGS_MAX: usize = 2;
-const INSTRUCTIONS: &str = "Skills are folders of instructions for kinds of tasks. List them, load the one that fits the task before you work on it, and run its scripts only with the tools here.\nA script may need a person's approval: an answer that says approval_required is no failure; make the same call again once it is approved.";

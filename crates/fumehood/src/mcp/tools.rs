@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::report::SurveyReport;
 
+/// What a model is told before it sees any of them.
+pub(super) const INSTRUCTIONS: &str = "Skills are folders of instructions for kinds of tasks. List them, load the one that fits the task before you work on it, and run its scripts only with the tools here.\nA script may need a person's approval: an answer that says approval_required is no failure; make the same call again once it is approved.";
+
 /// Which tools there is something to do with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Available {
@@ -151,7 +154,9 @@ fn call_skill_tool() -> Tool {
             }),
             &["skill_name"],
         ),
-        &json!({"skill": TEXT, "result": {"type": "object"}, "output": TEXT, "clipped": FLAG, "stderr": TEXT}),
+        &json!({
+            "skill": TEXT, "result": {"type": "object"}, "output": TEXT, "clipped": FLAG, "errors": TEXT, "stderr": TEXT,
+        }),
         &Kind::Runs,
     )
 }

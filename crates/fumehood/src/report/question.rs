@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use fumehood_core::Shown;
+use fumehood_core::shown::is_hidden;
 use serde::{Deserialize, Serialize};
 
 use super::LineChange;
@@ -212,4 +214,48 @@ pub enum Answer {
     Once,
     /// Do not.
     No,
+}
+
+/// An argument so that its ends can be seen, and no two look the same: one with something in it that is shown as `\n` or `\u{…}` is
+/// quoted otherwise than one that has a backslash there.
+pub(crate) fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+:,./@%".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    let shown = |text: &str| Shown::inline(text).at_most(usize::MAX).to_string();
+    if argument.contains(is_hidden) {
+        return format!("$'{}'", shown(&argument.replace('\\', "\\\\").replace('\'', "\\'")));
+    }
+    format!("'{}'", shown(argument).replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_arguments_look_the_same() {
+        let arguments = [
+            "a",
+            "a b",
+            "a' 'b",
+            "a'b",
+            "a\nb",
+            "a\\nb",
+            "a\\\nb",
+            "\u{202e}",
+            "\\u{202e}",
+            "$'a'",
+            "$'a\\nb'",
+            "\t'",
+            "\\t'",
+            "",
+        ];
+        let mut shown: Vec<_> = arguments.iter().map(|argument| quoted(argument)).collect();
+        assert_eq!(shown[3..8], ["'a'\\''b'", "$'a\\nb'", "'a\\nb'", "$'a\\\\\\nb'", "$'\\u{202e}'"]);
+        shown.sort();
+        shown.dedup();
+        assert_eq!(shown.len(), arguments.len());
+    }
 }

@@ -1,10 +1,13 @@
 //! `serve`, as clients of three revisions of the protocol meet it, each test line by line on the wire.
 
 mod approval;
+mod author;
 mod beside;
 mod bounds;
 mod client;
 mod ends;
+mod forged;
+mod mistaken;
 mod once;
 mod reading;
 mod scopes;

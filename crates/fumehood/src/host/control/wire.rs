@@ -5,9 +5,11 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use fumehood_core::Code;
+use fumehood_core::shown::is_hidden;
+use fumehood_core::{Code, Shown};
 use fumehood_store::Passphrase;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::fault::Fault;
@@ -150,12 +152,23 @@ impl Reply {
         line(&Replied { schema_version: VERSION, reply: Self::of_fault(&fault) })
     }
 
+    /// The same without anything that is not to be seen: some of it are words of the host's, which are shown as they are, and
+    /// whoever holds a request need not be one. Of a list nothing is shown as it is.
+    fn visible(self) -> serde_json::Result<Self> {
+        if matches!(self, Self::List { .. }) {
+            return Ok(self);
+        }
+        let mut value = serde_json::to_value(self)?;
+        make_visible(&mut value);
+        serde_json::from_value(value)
+    }
+
     /// # Errors
     /// The fault that was answered; `E_CONTROL_INVALID` for what is no answer.
     pub(in crate::host) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         check_version(bytes)?;
         let replied = serde_json::from_slice(bytes).map(|replied: Replied<_>| replied.reply);
-        match replied.map_err(|_| invalid())? {
+        match replied.and_then(Self::visible).map_err(|_| invalid())? {
             Self::Fault { code, message, advice, id } => {
                 let code = Code::ALL.iter().find(|known| known.as_str() == code);
                 let code = code.copied().unwrap_or(Code::ControlInvalid);
@@ -163,6 +176,17 @@ impl Reply {
             }
             reply => Ok(reply),
         }
+    }
+}
+
+fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains(is_hidden) => {
+            *text = Shown::inline(text).at_most(usize::MAX).to_string();
+        }
+        Value::Array(values) => values.iter_mut().for_each(make_visible),
+        Value::Object(fields) => fields.values_mut().for_each(make_visible),
+        _ => {}
     }
 }
 

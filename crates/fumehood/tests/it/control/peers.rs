@@ -16,8 +16,8 @@ use fumehood_core::consent::State;
 use fumehood_testkit::{World, as_another_user, is_root};
 use serde_json::{Value, json};
 
-use super::stand::{Stand, host, not_open, open};
-use super::{ids, pending};
+use super::stand::{Stand, host, not_open, now_unix_ms, open, question_of};
+use super::{approve, ids, pending};
 use crate::{text, world};
 
 const FOLDER: &str = "home/.local/share/fumehood/control";
@@ -252,4 +252,60 @@ fn by_handle<T>(socket: &Path, act: impl FnOnce(&str) -> io::Result<T>) -> io::R
     let folder = fs::File::open(socket.parent().unwrap())?;
     let name = socket.file_name().unwrap().to_str().unwrap();
     act(&format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
+
+// STYLE 10: whoever holds a request says what it is about and why there is no answer. Nothing of that reaches a terminal as it came.
+#[test]
+fn what_a_holder_says_drives_no_terminal() {
+    const HOSTILE: &str = "\u{1b}]0;evil\u{7}\u{202e}\u{9b}2J\nfumehood: approved";
+    let world = world();
+    let real = {
+        let stand = Stand::new(&world, "claude");
+        stand.asks("a");
+        pending(&world)["requests"][0].clone()
+    };
+    let id = text(&real["id"]).to_owned();
+    let mut listed = real.clone();
+    for value in
+        listed.as_object_mut().unwrap().values_mut().filter(|value| value.is_string() && **value != id)
+    {
+        *value = json!(HOSTILE);
+    }
+    let name = world.path(FOLDER).join(format!("{}.sock", "f".repeat(32)));
+    let mut question = serde_json::to_value(question_of(&id, "claude", now_unix_ms())).unwrap();
+    question["why"] = json!(HOSTILE);
+    question["level"] = json!(HOSTILE);
+    question["axes"] = json!([{"name": HOSTILE, "enforced": "not_enforced", "mechanism": HOSTILE}]);
+    question["limits"] = json!([{"name": HOSTILE, "value": HOSTILE, "enforced": HOSTILE}]);
+    question["environment"] = json!([{"name": HOSTILE, "value": HOSTILE}]);
+    question["unsafe_controls"] = json!([HOSTILE]);
+    let listener = by_handle(&name, |path| UnixListener::bind(path)).unwrap();
+    thread::spawn(move || {
+        for peer in listener.incoming() {
+            let mut peer = peer.unwrap();
+            let mut asked = [0; 4096];
+            let length = peer.read(&mut asked).unwrap();
+            let asked = String::from_utf8_lossy(&asked[..length]);
+            let reply = if asked.contains("list") {
+                json!({"list": {"requests": [listed]}})
+            } else if asked.contains("question") {
+                json!({"question": {"question": question}})
+            } else {
+                json!({"fault": {"code": "E_CONSENT_STALE", "message": HOSTILE, "advice": HOSTILE, "id": HOSTILE}})
+            };
+            let _ = writeln!(peer, "{}", json!({"schema_version": 1, "reply": reply}));
+        }
+    });
+    let listed = world.run(["pending"]);
+    let list = listed.text();
+    assert!(list.contains("evil"), "{list}");
+    let (shown, answer) = approve(&world, &id, "y\n");
+    assert_ne!(answer.code, Some(0));
+    assert!(shown.contains("evil"), "{shown} {}", answer.errors());
+    let errors = answer.errors();
+    assert!(errors.contains("evil"), "{errors}");
+    for said in [list, listed.errors(), shown, errors] {
+        assert!(!said.contains("\u{1b}]") && !said.contains(['\u{7}', '\u{202e}', '\u{9b}']), "{said:?}");
+        assert!(!said.contains("\nfumehood: approved"), "{said:?}");
+    }
 }

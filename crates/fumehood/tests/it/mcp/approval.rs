@@ -9,14 +9,14 @@ use super::{
 use crate::text;
 
 /// A call that ends with a question: the state, and the question.
-fn asked(client: &mut Client, arguments: &Value) -> (String, Value) {
+pub(super) fn asked(client: &mut Client, arguments: &Value) -> (String, Value) {
     let result = client.tool("run_skill_script", arguments);
     assert_eq!(result["resultType"], "input_required", "{result}");
     (text(&result["requestState"]).to_owned(), result["inputRequests"]["approve"]["params"].clone())
 }
 
 /// The same call made again with an answer.
-fn again(client: &mut Client, arguments: &Value, state: &str, answer: &Value) -> Value {
+pub(super) fn again(client: &mut Client, arguments: &Value, state: &str, answer: &Value) -> Value {
     let params = json!({
         "name": "run_skill_script", "arguments": arguments, "requestState": state, "inputResponses": {"approve": answer},
     });
@@ -55,7 +55,7 @@ fn a_client_that_calls_again_brings_a_yes() {
     for said in [
         "Run go.sh from tool?",
         text(&revision),
-        "'--text' 'a\\u{202e}b'",
+        "--text $'a\\u{202e}b'",
         &format!("MAY CHANGE: {}", world.text("work")),
         "Asked by: mcp",
         "Asked because: no rule",

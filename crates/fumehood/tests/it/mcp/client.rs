@@ -106,37 +106,45 @@ impl Client {
     }
 
     /// Sends a request, and does not wait for the answer.
-    pub(super) fn send(&mut self, method: &str, mut params: Value) -> u64 {
+    pub(super) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
+        self.send_as(self.next, method, params);
+        self.next
+    }
+
+    /// Sends a request under this id.
+    pub(super) fn send_as(&mut self, id: u64, method: &str, mut params: Value) {
         if !self.era.has_handshake() {
             let meta = &mut params["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = json!(self.era.version());
             meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
             meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities();
         }
-        self.write(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
-        self.next
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
     pub(super) fn notify(&mut self, method: &str, params: &Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    fn write(&mut self, message: &Value) {
-        self.say(format!("{message}\n").as_bytes());
+    /// Sends a message as it is.
+    pub(super) fn write(&mut self, message: &Value) {
+        let mut line = message.to_string();
+        line.push('\n');
+        self.say(line.as_bytes());
     }
 
-    /// Sends a request under an id that was used before.
-    pub(super) fn send_as(&mut self, id: u64, method: &str, params: Value) {
-        let next = std::mem::replace(&mut self.next, id - 1);
-        self.send(method, params);
-        self.next = next;
-    }
-
-    /// Says this, whatever it is.
-    pub(super) fn say(&mut self, line: &[u8]) {
+    /// Sends bytes, which may be no whole line.
+    pub(super) fn say(&mut self, bytes: &[u8]) {
         // A server that is gone shows when something is waited for.
-        let _ = self.stdin.as_mut().unwrap().write_all(line);
+        let _ = self.stdin.as_mut().unwrap().write_all(bytes);
+    }
+
+    /// How much memory the server has in use, in KiB; nothing once it has ended.
+    pub(super) fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or_default()
     }
 
     /// The answer to a request. What else comes until then is kept.

@@ -101,7 +101,7 @@ fn the_question_says_all_of_it_and_nothing_acts_on_the_terminal() {
          skill           tool, from the source path\n  \
          revision        REVISION\n                  \
          nothing of this skill was approved here before\n  \
-         command         SHELL /skill/go.sh --text '{seen}' 'WORLD/project/a \\u{{202e}}b.txt' /out/new.txt\n  \
+         command         SHELL /skill/go.sh --text $'{seen}' $'WORLD/project/a \\u{{202e}}b.txt' /out/new.txt\n  \
          arguments       ARGUMENTS\n  \
          in the folder   /skill\n\n  \
          may read        WORLD/project/a \\u{{202e}}b.txt\n  \
