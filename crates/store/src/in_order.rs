@@ -8,8 +8,8 @@ use std::thread;
 /// items, on the caller's own thread. Returns what `find` does.
 ///
 /// The first few are looked at where they are found, so that a handful costs no thread. From then on one thread for each further
-/// processor, at most [`THREADS_MAX`], looks as well. Where these fall behind, the finder looks itself: no more than
-/// [`WAITING_MAX`] items wait at any time. A panic of any of the three is the caller's.
+/// processor, at most three, looks as well. Where these fall behind, the finder looks itself: no more than eight items wait at
+/// any time. A panic of any of the three functions is the caller's.
 pub fn in_order<I: Send, O: Send, R>(
     look: impl Fn(I) -> O + Sync,
     mut take: impl FnMut(O),
