@@ -56,6 +56,8 @@ struct Queue<I, O> {
     answers: BTreeMap<usize, O>,
     added: usize,
     taken: usize,
+    /// Threads that wait for an item.
+    waiting: usize,
     ended: bool,
 }
 
@@ -72,8 +74,12 @@ impl<I, O> Line<I, O> {
         queue.added += 1;
         if queue.items.len() < WAITING_MAX {
             queue.items.push_back((position, item));
+            // To wake nobody costs as much as to wake somebody.
+            let is_waited_for = queue.waiting > 0;
             drop(queue);
-            self.changed.notify_one();
+            if is_waited_for {
+                self.changed.notify_one();
+            }
         } else {
             drop(queue);
             self.answer(position, look(item));
@@ -103,11 +109,12 @@ impl<I, O> Line<I, O> {
     /// Looks at items until there will be no more.
     fn work(&self, look: &impl Fn(I) -> O) {
         loop {
-            let queue = self.lock();
-            let mut queue = self
-                .changed
-                .wait_while(queue, |queue| queue.items.is_empty() && !queue.ended)
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut queue = self.lock();
+            while queue.items.is_empty() && !queue.ended {
+                queue.waiting += 1;
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.waiting -= 1;
+            }
             let Some((position, item)) = queue.items.pop_front() else { return };
             drop(queue);
             self.answer(position, look(item));
@@ -120,15 +127,25 @@ struct End<'l, I, O>(&'l Line<I, O>);
 
 impl<I, O> Drop for End<'_, I, O> {
     fn drop(&mut self) {
-        self.0.lock().ended = true;
-        self.0.changed.notify_all();
+        let mut queue = self.0.lock();
+        queue.ended = true;
+        if queue.waiting > 0 {
+            self.0.changed.notify_all();
+        }
     }
 }
 
 // Derived, it would ask the same of items and answers.
 impl<I, O> Default for Queue<I, O> {
     fn default() -> Self {
-        Self { items: VecDeque::new(), answers: BTreeMap::new(), added: 0, taken: 0, ended: false }
+        Self {
+            items: VecDeque::new(),
+            answers: BTreeMap::new(),
+            added: 0,
+            taken: 0,
+            waiting: 0,
+            ended: false,
+        }
     }
 }
 
