@@ -1,6 +1,7 @@
 //! What an agent is told about skills: which there are, and one of them in full.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use fumehood_core::inspect::Inspection;
 use fumehood_core::manifest::FumehoodManifest;
@@ -24,7 +25,8 @@ impl Host {
     /// As [`Host::list`].
     pub fn survey(&self, roots: &[PathBuf]) -> Result<SurveyReport, Fault> {
         let catalog = self.catalog(roots, &mut |_| {})?;
-        let settings = self.home().and_then(|home| self.settings(&home)).ok();
+        // They are read if there is a skill that they are about.
+        let settings = LazyLock::new(|| self.home().and_then(|home| self.settings(&home)).ok());
         let inert = catalog.sources.iter().filter(|source| source.status == SourceStatus::Inert);
         let inert = inert.map(|source| source.report.found).sum();
         let refused = catalog.entries.iter().filter(|entry| !entry.loadable).count();
