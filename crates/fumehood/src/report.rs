@@ -39,7 +39,7 @@ pub use question::{
     SkillAsked, Variable,
 };
 
-pub(crate) use question::quoted;
+pub(crate) use question::{quoted, visible};
 
 pub use passphrase::PassphraseReport;
 pub use pending::{DecisionReport, PendingReport, PendingRequest};

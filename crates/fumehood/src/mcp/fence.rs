@@ -1,9 +1,5 @@
 //! What somebody else wrote, as a model is given it: between two lines that it cannot have written itself.
 
-use fumehood_core::Shown;
-use fumehood_core::shown::is_hidden;
-use serde_json::Value;
-
 /// `text` between a line that says what it is and one that ends it. Both carry a number that nobody could have known when the text was
 /// written, so no text closes the fence; without randomness, the number is one that the text does not have.
 pub(super) fn fenced(what: &str, text: &str) -> String {
@@ -21,22 +17,6 @@ fn number_not_in(text: &str) -> String {
             return hex;
         }
         number = number.wrapping_add(1);
-    }
-}
-
-/// A value of names and schemas that somebody else wrote, in which nothing is invisible. What is not to be seen in it could be read by a
-/// model all the same.
-pub(super) fn visible(value: Value) -> Value {
-    let shown = |text: String| {
-        if text.contains(is_hidden) { Shown::inline(&text).at_most(usize::MAX).to_string() } else { text }
-    };
-    match value {
-        Value::String(text) => Value::String(shown(text)),
-        Value::Array(values) => values.into_iter().map(visible).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (shown(name), visible(value))).collect()
-        }
-        value => value,
     }
 }
 
@@ -62,14 +42,6 @@ mod tests {
         assert!(text.contains(hostile));
         // Two fences of one text differ.
         assert_ne!(fenced("output", hostile), text);
-    }
-
-    #[test]
-    fn nothing_is_invisible_in_names_and_schemas() {
-        let value = serde_json::json!({"a\u{202e}": ["b\u{e0041}", {"c": 1, "d": "\\d+"}, null], "e": "\n"});
-        let seen =
-            serde_json::json!({"a\\u{202e}": ["b\\u{e0041}", {"c": 1, "d": "\\d+"}, null], "e": "\\n"});
-        assert_eq!(visible(value), seen);
     }
 
     #[test]

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::answer::{Reply, TEXT_BYTES_MAX};
 use super::arguments::{Arguments, wrong};
-use super::fence::{clipped, fenced, visible};
+use super::fence::{clipped, fenced};
 use crate::fault::Fault;
 use crate::host::{ByteRange, Session};
-use crate::report::{LoadReport, ScriptOut, SurveyReport, SurveyedSkill, UndeclaredScriptOut};
+use crate::report::{LoadReport, ScriptOut, SurveyReport, SurveyedSkill, UndeclaredScriptOut, visible};
 
 /// The skill and its aliases.
 pub(super) const SKILL: [&str; 3] = ["skill_name", "name", "skill"];
@@ -24,16 +24,14 @@ pub(super) fn list(survey: &SurveyReport, mut arguments: Arguments) -> Result<Re
     let whole: usize = found.iter().map(|skill| skill.description.chars().count()).sum();
     // All alike, so that no author gains by writing much; and none at all where so little would be left that it says nothing.
     let each = match found.len() {
-        0 => Some(usize::MAX),
         _ if whole <= CATALOGUE_CHARS_MAX => Some(usize::MAX),
         count => Some(CATALOGUE_CHARS_MAX / count).filter(|each| *each >= DESCRIPTION_CHARS_MIN),
     };
     let skills: Vec<Value> = found.iter().map(|skill| listed(skill, each)).collect();
     let is_shortened = each != Some(usize::MAX);
     // One that is short enough as it is stays whole.
-    let is_cut =
-        |skill: &&&SurveyedSkill| each.is_some_and(|each| skill.description.chars().nth(each).is_some());
-    let cut = found.iter().filter(is_cut).count();
+    let is_longer = |each| found.iter().filter(move |skill| skill.description.chars().nth(each).is_some());
+    let cut = each.map_or(0, |each| is_longer(each).count());
     let cut_note =
         format!("{cut} descriptions end in \u{2026} since they are shortened; load_skill gives all of one");
     let notes = [

@@ -72,7 +72,8 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        drop((request, context)); // Whatever came with it does not wait.
+        // Whatever came with it does not wait.
+        drop((request, context));
         // It waits for its turn: refused while others work, a client would take it that there is nothing to run. A list that
         // cannot be read has nothing in it to run; why, says the first call.
         let session = Arc::clone(&self.session);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use fumehood_core::Shown;
 use fumehood_core::shown::is_hidden;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::LineChange;
 
@@ -230,9 +231,33 @@ pub(crate) fn quoted(argument: &str) -> String {
     format!("'{}'", shown(argument).replace('\'', "'\\''"))
 }
 
+/// A value that somebody else wrote, in which nothing is invisible, names included. What is not to be seen in it could be read by a
+/// model all the same, or drive a terminal.
+pub(crate) fn visible(value: Value) -> Value {
+    let shown = |text: String| {
+        if text.contains(is_hidden) { Shown::inline(&text).at_most(usize::MAX).to_string() } else { text }
+    };
+    match value {
+        Value::String(text) => Value::String(shown(text)),
+        Value::Array(values) => values.into_iter().map(visible).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (shown(name), visible(value))).collect()
+        }
+        value => value,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_invisible_in_names_and_schemas() {
+        let value = serde_json::json!({"a\u{202e}": ["b\u{e0041}", {"c": 1, "d": "\\d+"}, null], "e": "\n"});
+        let seen =
+            serde_json::json!({"a\\u{202e}": ["b\\u{e0041}", {"c": 1, "d": "\\d+"}, null], "e": "\\n"});
+        assert_eq!(visible(value), seen);
+    }
 
     #[test]
     fn no_two_arguments_look_the_same() {

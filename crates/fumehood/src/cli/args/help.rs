@@ -41,14 +41,13 @@ const BOTH: &[(&str, &str)] = &[
     ("serve, setup", "Serve an agent over the Model Context Protocol; print the settings for that"),
 ];
 
-/// Commands with commands of their own.
-const NESTING: [&str; 6] = ["artifact", "audit", "interpreters", "passphrase", "policy", "trust"];
-
 /// The error with what to type instead, where we know more than what is in the way.
 pub(in crate::cli) fn advised(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let is_typed = |name: &str| arguments.iter().skip(1).any(|argument| argument == name);
     // Not `trust show`, which is another command.
-    let is_own = |name: &str| is_typed(name) && !NESTING.iter().any(|outer| is_typed(outer));
+    let is_nested =
+        || command().get_subcommands().any(|outer| outer.has_subcommands() && is_typed(outer.get_name()));
+    let is_own = |name: &str| is_typed(name) && !is_nested();
     let tip = match error.kind() {
         ErrorKind::UnknownArgument if is_typed("run") => {
             "a declared script takes --param NAME=VALUE, any other its arguments behind `--`; `fumehood show SKILL` says which is which"

@@ -5,15 +5,13 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use fumehood_core::shown::is_hidden;
-use fumehood_core::{Code, Shown};
+use fumehood_core::Code;
 use fumehood_store::Passphrase;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::fault::Fault;
-use crate::report::{PendingRequest, Question};
+use crate::report::{PendingRequest, Question, visible};
 
 /// Bytes of a question, its line feed included.
 pub(in crate::host) const ASK_BYTES_MAX: usize = 64 << 10;
@@ -158,9 +156,7 @@ impl Reply {
         if matches!(self, Self::List { .. }) {
             return Ok(self);
         }
-        let mut value = serde_json::to_value(self)?;
-        make_visible(&mut value);
-        serde_json::from_value(value)
+        serde_json::from_value(visible(serde_json::to_value(self)?))
     }
 
     /// # Errors
@@ -176,17 +172,6 @@ impl Reply {
             }
             reply => Ok(reply),
         }
-    }
-}
-
-fn make_visible(value: &mut Value) {
-    match value {
-        Value::String(text) if text.contains(is_hidden) => {
-            *text = Shown::inline(text).at_most(usize::MAX).to_string();
-        }
-        Value::Array(values) => values.iter_mut().for_each(make_visible),
-        Value::Object(fields) => fields.values_mut().for_each(make_visible),
-        _ => {}
     }
 }
 
